@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1alpha1 holds the kinds of Reprise: ScheduledJob, JobRun, JobQueue, DirectReservation, and QueueLedger, the
+// book-keeping of the managers.
+//
+// Spec belongs to the user and no controller writes it. Status belongs to the controllers, one writer per field. Nothing
+// that a run can inherit (from its ScheduledJob, its queue or the manager) has a default here: a default stored at creation
+// would hide the inherited value. What applies is shown in status.
+//
+// +kubebuilder:object:generate=true
+// +groupName=batch.reprise.dev
+package v1alpha1

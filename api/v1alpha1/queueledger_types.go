@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Intent is one object that the manager means to claim a slot for, pinned to the version it saw. A claim that lands late finds
+// another version and fails.
+type Intent struct {
+	// kind of the object: JobRun or DirectReservation.
+	// +kubebuilder:validation:Enum=JobRun;DirectReservation
+	Kind string `json:"kind"`
+	// name of the object.
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// uid of the object.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=64
+	UID types.UID `json:"uid"`
+	// resourceVersion with which the claim is made.
+	// +kubebuilder:validation:MaxLength=64
+	ResourceVersion string `json:"resourceVersion"`
+}
+
+// QueueLedgerSpec is the book of one queue, changed only by compare-and-swap.
+type QueueLedgerSpec struct {
+	// epoch of the manager that admits from this queue. It only rises.
+	// +kubebuilder:validation:MaxLength=64
+	Epoch string `json:"epoch"`
+
+	// intents of the latest batch of admissions, or left over from it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=512
+	Intents []Intent `json:"intents,omitempty"`
+}
+
+// QueueLedger fences the admissions of one queue against a manager that has been replaced but does not know it yet. It is
+// named after its queue, written by managers only, and outlives the JobQueue: deleting it removes the fence.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=ql,path=queueledgers
+// +kubebuilder:printcolumn:name="Epoch",type=string,JSONPath=`.spec.epoch`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type QueueLedger struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the book.
+	Spec QueueLedgerSpec `json:"spec"`
+}
+
+// QueueLedgerList is a list of QueueLedgers.
+//
+// +kubebuilder:object:root=true
+type QueueLedgerList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []QueueLedger `json:"items"`
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobrun
+
+import (
+	"context"
+	"fmt"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+)
+
+// A creation cannot be fenced: it may land after the object it makes was made, recorded and deleted again. So a run that a
+// controller creates is executed only if its creator's status names its UID (design section 6.4).
+
+// creator asks the creator of the run about it. It reports true if the run has to wait for the answer or was set aside.
+func (s *scope) creator(ctx context.Context) (ctrl.Result, bool, error) {
+	switch {
+	case s.run.Spec.RetryOf != "":
+		return s.parent(ctx)
+	case s.run.Spec.ScheduledTime != nil:
+		return s.schedule(ctx)
+	default:
+		return ctrl.Result{}, false, nil
+	}
+}
+
+func (s *scope) parent(ctx context.Context) (ctrl.Result, bool, error) {
+	parent, err := s.sibling(ctx, s.run.Spec.RetryOf)
+	switch {
+	case err != nil:
+		return ctrl.Result{}, true, err
+	case parent == nil:
+		s.Queues.Confirm(s.run)
+		return ctrl.Result{}, false, nil
+	case parent.Status.Retry == nil:
+		return ctrl.Result{RequeueAfter: creatorPatience}, true, nil
+	case parent.Status.Retry.UID != s.run.UID:
+		return ctrl.Result{}, true, s.supersede(ctx, fmt.Sprintf("run %s was retried by %s with UID %s", parent.Name, parent.Status.Retry.Name, parent.Status.Retry.UID))
+	default:
+		return ctrl.Result{}, false, nil
+	}
+}
+
+// sibling returns a run of the namespace, from the cache or, where that has none, from a live read; nil if there is none.
+func (s *scope) sibling(ctx context.Context, name string) (*batchv1alpha1.JobRun, error) {
+	other := &batchv1alpha1.JobRun{}
+	err := s.Client.Get(ctx, s.key(name), other)
+	if apierrors.IsNotFound(err) {
+		err = s.Live.Get(ctx, s.key(name), other)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return other, err
+}
+
+func (s *scope) schedule(ctx context.Context) (ctrl.Result, bool, error) {
+	sj, err := s.scheduledJob(ctx, s.run.Spec.ScheduledJobRef.Name)
+	switch {
+	case err != nil:
+		return ctrl.Result{}, true, err
+	case sj == nil:
+		s.Queues.Confirm(s.run)
+		return ctrl.Result{}, false, nil
+	case names(sj, s.run):
+		return ctrl.Result{}, false, nil
+	}
+	// The cache may be behind the fire that made the run.
+	if err := s.Live.Get(ctx, client.ObjectKeyFromObject(sj), sj); err != nil {
+		return ctrl.Result{}, true, client.IgnoreNotFound(err)
+	}
+	tick := s.run.Spec.ScheduledTime
+	switch {
+	case names(sj, s.run):
+		return ctrl.Result{}, false, nil
+	case tick.Equal(sj.Status.LastSkippedTime):
+		return ctrl.Result{}, true, s.skip(ctx, batchv1alpha1.ReasonOverlapForbidden, "an earlier run of the schedule had not settled, and concurrencyPolicy is Forbid")
+	case settledUnfired(sj, s.run):
+		return ctrl.Result{}, true, s.supersede(ctx, fmt.Sprintf("ScheduledJob %s has settled the tick %s without this run", sj.Name, tick.UTC().Format("2006-01-02T15:04:05Z")))
+	default:
+		return ctrl.Result{RequeueAfter: creatorPatience}, true, nil
+	}
+}
+
+// names reports whether the ScheduledJob has recorded the run as one of its fires.
+func names(sj *batchv1alpha1.ScheduledJob, r *batchv1alpha1.JobRun) bool {
+	for _, a := range sj.Status.Active {
+		if a.UID == r.UID {
+			return true
+		}
+	}
+	return false
+}
+
+// settledUnfired reports whether the tick of the run lies behind the ScheduledJob, which does not name the run.
+func settledUnfired(sj *batchv1alpha1.ScheduledJob, r *batchv1alpha1.JobRun) bool {
+	tick := r.Spec.ScheduledTime
+	if h := sj.Status.HandledThrough; h != nil && !tick.After(h.Time) {
+		return true
+	}
+	return tick.Equal(sj.Status.FiredRunAt)
+}
+
+func (s *scope) supersede(ctx context.Context, message string) error {
+	return s.skip(ctx, batchv1alpha1.ReasonSuperseded, message)
+}
+
+func (s *scope) skip(ctx context.Context, reason, message string) error {
+	return s.finish(ctx, end{phase: batchv1alpha1.JobRunSkipped, reason: reason, message: message, stopped: true})
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobrun
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/run"
+)
+
+// creatorPatience is when a run whose creator has not recorded it yet is looked at again, should an event be missed.
+const creatorPatience = 30 * time.Second
+
+// queued deals with what can befall a run that waits. Most runs need nothing: their queue admits them.
+func (s *scope) queued(ctx context.Context) (ctrl.Result, error) {
+	if s.run.Spec.Cancel {
+		return ctrl.Result{}, s.finish(ctx, end{
+			phase: batchv1alpha1.JobRunCancelled, reason: batchv1alpha1.ReasonCancelled, message: "cancelled by request before it started", stopped: true,
+		})
+	}
+	if reason, message, err := s.missingOwner(ctx); reason != "" || err != nil {
+		return s.hold(ctx, reason, message, err)
+	}
+	if run.Template(s.run) == nil {
+		return s.resolve(ctx)
+	}
+	if result, done, err := s.creator(ctx); done || err != nil {
+		return result, err
+	}
+	if queue, err := s.queue(ctx); queue == nil || err != nil {
+		return s.missingQueue(ctx, err)
+	}
+	return ctrl.Result{}, s.unhold(ctx)
+}
+
+// hold makes the reason of a wait visible; nothing goes on without a person.
+func (s *scope) hold(ctx context.Context, reason, message string, err error) (ctrl.Result, error) {
+	if err != nil || !run.Hold(s.run.DeepCopy(), reason, message, s.now) {
+		return ctrl.Result{RequeueAfter: creatorPatience}, err
+	}
+	err = s.write(ctx, func(r *batchv1alpha1.JobRun) { run.Hold(r, reason, message, s.now) })
+	return ctrl.Result{RequeueAfter: creatorPatience}, err
+}
+
+func (s *scope) unhold(ctx context.Context) error {
+	if !run.Held(s.run) {
+		return nil
+	}
+	return s.write(ctx, func(r *batchv1alpha1.JobRun) { run.Unhold(r) })
+}
+
+// missingOwner says why a run whose recorded owner does not exist is held: it comes from a backup that was restored without
+// its owner, and perhaps without its status, so it may have run already.
+func (s *scope) missingOwner(ctx context.Context) (reason, message string, err error) {
+	owner := metav1.GetControllerOf(s.run)
+	if owner == nil || owner.Kind != "ScheduledJob" {
+		return "", "", nil
+	}
+	uid, err := s.scheduledJobUID(ctx, owner.Name)
+	if err != nil || uid == owner.UID {
+		return "", "", err
+	}
+	return batchv1alpha1.ReasonOwnerNotFound, fmt.Sprintf("its owner, ScheduledJob %s with UID %s, does not exist; if this run comes from a backup, "+
+		"create a new run in its place, or remove metadata.ownerReferences to let this one run", owner.Name, owner.UID), nil
+}
+
+// scheduledJobUID returns the UID of a ScheduledJob, "" if there is none. An absence is read live.
+func (s *scope) scheduledJobUID(ctx context.Context, name string) (types.UID, error) {
+	sj, err := s.scheduledJob(ctx, name)
+	if sj == nil {
+		return "", err
+	}
+	return sj.UID, err
+}
+
+// scheduledJob returns a ScheduledJob from the cache or, where that has none, from a live read; nil if there is none.
+func (s *scope) scheduledJob(ctx context.Context, name string) (*batchv1alpha1.ScheduledJob, error) {
+	sj := &batchv1alpha1.ScheduledJob{}
+	err := s.Client.Get(ctx, s.key(name), sj)
+	if apierrors.IsNotFound(err) {
+		err = s.Live.Get(ctx, s.key(name), sj)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return sj, err
+}
+
+// missingQueue holds a run whose queue does not exist. The queue "default" does not: the dispatcher creates it.
+func (s *scope) missingQueue(ctx context.Context, err error) (ctrl.Result, error) {
+	name := run.Queue(s.run)
+	if err != nil || name == batchv1alpha1.DefaultQueue {
+		return ctrl.Result{}, err
+	}
+	return s.hold(ctx, batchv1alpha1.ReasonQueueNotFound, fmt.Sprintf("JobQueue %s does not exist in namespace %s; the run waits for it", name, s.run.Namespace), nil)
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package jobrun carries every JobRun through its life, except for the claim, which is the business of its queue
+// (controllers/jobqueue). One file a part of the life: queued.go and resolve.go before the claim, work.go while it is at
+// work, recover.go for what an earlier manager left, terminal.go, retry.go and chain.go after its end.
+package jobrun
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/executor"
+	"reprise.dev/reprise/internal/incarnation"
+	"reprise.dev/reprise/internal/recovery"
+	"reprise.dev/reprise/internal/run"
+)
+
+// +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobruns,verbs=get;list;watch;create
+// +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobruns/status,verbs=update
+// +kubebuilder:rbac:groups=batch.reprise.dev,resources=scheduledjobs;jobqueues,verbs=get;list;watch
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;update
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+
+// Executors finds the executor for the work of a run.
+type Executors struct {
+	// Job executes work.job.
+	Job executor.Executor
+	// HTTP executes work.http.
+	HTTP executor.Executor
+}
+
+// For returns the executor for the run, or nil for a run that is yet to be resolved.
+func (e Executors) For(r *batchv1alpha1.JobRun) executor.Executor {
+	t := run.Template(r)
+	switch {
+	case t == nil || t.Work == nil:
+		return nil
+	case t.Work.HTTP != nil:
+		return e.HTTP
+	default:
+		return e.Job
+	}
+}
+
+// Queues is what the queues' dispatcher must be told, and what it knows of claims.
+type Queues interface {
+	// Wrote reports a run as the API server answered it to our own write, before the cache shows it.
+	Wrote(r *batchv1alpha1.JobRun)
+	// Confirm says that the creator of the run is gone, so that it no longer objects.
+	Confirm(r *batchv1alpha1.JobRun)
+	// Claiming reports whether a claim of the run, or the start of its work, is under way in this process.
+	Claiming(uid types.UID) bool
+	// Started reports whether this process has begun the work of the run.
+	Started(uid types.UID) bool
+}
+
+// Startup is told of orphans that were evaluated.
+type Startup interface {
+	Evaluated(uid types.UID, count func(*recovery.Summary))
+}
+
+// Reconciler carries runs through their life.
+type Reconciler struct {
+	// Client writes, and reads from the cache.
+	Client client.Client
+	// Live reads past the cache.
+	Live client.Reader
+	// Self is this process.
+	Self *incarnation.Self
+	// Executors execute the work.
+	Executors Executors
+	// Queues is the dispatcher.
+	Queues Queues
+	// Startup is told of orphans.
+	Startup Startup
+	// Clock is read once per reconcile.
+	Clock clock.PassiveClock
+	// Defaults apply where neither a run nor what it comes from says otherwise.
+	Defaults Defaults
+	// Ended announces runs whose call has ended; may be nil.
+	Ended <-chan event.GenericEvent
+}
+
+// Defaults apply where neither a run nor what it comes from says otherwise.
+type Defaults struct {
+	// RecoveryPolicy of runs that name none. Default: Fail.
+	RecoveryPolicy batchv1alpha1.RecoveryPolicy
+	// KeepOrphans leaves orphans as they are found, with the condition Orphaned (--cleanup-stale-on-startup=false).
+	KeepOrphans bool
+}
+
+// Reconcile takes one run one step further.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if _, err := r.Self.Epoch(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	jr := &batchv1alpha1.JobRun{}
+	if err := r.Client.Get(ctx, req.NamespacedName, jr); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	s := &scope{Reconciler: r, run: jr, now: r.Clock.Now(), log: ctrl.LoggerFrom(ctx)}
+	result, err := s.step(ctx)
+	if apierrors.IsConflict(err) {
+		// Somebody wrote in between; the event of that write brings the run back.
+		return ctrl.Result{}, nil
+	}
+	return result, err
+}
+
+// step picks the part of the life that the run is in.
+func (s *scope) step(ctx context.Context) (ctrl.Result, error) {
+	switch phase := s.run.Status.Phase; {
+	case phase == batchv1alpha1.JobRunQueued:
+		return s.queued(ctx)
+	case phase.Terminal():
+		return s.terminal(ctx)
+	case s.Queues.Claiming(s.run.UID):
+		return ctrl.Result{}, nil
+	case s.Self.Check(s.where(), run.Epoch(s.run)) < 0:
+		return s.recover(ctx)
+	case phase == batchv1alpha1.JobRunCancelling:
+		return s.stop(ctx)
+	default:
+		return s.work(ctx)
+	}
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobrun
+
+import (
+	"context"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/executor"
+	"reprise.dev/reprise/internal/recovery"
+	"reprise.dev/reprise/internal/run"
+)
+
+// recover resolves a run that an earlier manager left Running or Cancelling (design section 6).
+func (s *scope) recover(ctx context.Context) (ctrl.Result, error) {
+	ev, err := s.evidence(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	me, err := s.Self.Epoch(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	v := recovery.Decide(s.run, me, s.recoveryPolicy(), ev, !s.Defaults.KeepOrphans)
+	if err := s.carryOut(ctx, v); err != nil {
+		return ctrl.Result{}, err
+	}
+	s.Startup.Evaluated(s.run.UID, func(sum *recovery.Summary) { sum.Add(run.Type(s.run), v) })
+	return ctrl.Result{}, nil
+}
+
+// evidence looks at the orphan's work. Work that was never begun is sealed before it is believed: a creation by the earlier
+// manager may still land. An orphan that is to be left alone is only looked at.
+func (s *scope) evidence(ctx context.Context) (executor.Evidence, error) {
+	ex := s.Executors.For(s.run)
+	if ex == nil {
+		return executor.Evidence{Life: executor.NeverStarted, Stopped: true}, nil
+	}
+	ev, err := ex.Look(ctx, s.run)
+	if err != nil || ev.Life != executor.NeverStarted || s.Defaults.KeepOrphans {
+		return ev, err
+	}
+	return ex.Seal(ctx, s.run)
+}
+
+func (s *scope) recoveryPolicy() batchv1alpha1.RecoveryPolicy {
+	if t := run.Template(s.run); t != nil && t.RecoveryPolicy != "" {
+		return t.RecoveryPolicy
+	}
+	return s.Defaults.RecoveryPolicy
+}
+
+func (s *scope) carryOut(ctx context.Context, v recovery.Verdict) error {
+	before := s.run
+	var err error
+	switch v.Kind {
+	case recovery.Adopt:
+		err = s.write(ctx, func(r *batchv1alpha1.JobRun) { run.Adopt(r, s.Self.Stamp()) })
+	case recovery.Fail, recovery.RecordOutcome:
+		err = s.finish(ctx, end{phase: v.Phase, reason: v.Reason, message: v.Message, result: v.Result, stopped: v.SlotFree})
+	case recovery.LeaveOrphaned:
+		marked := s.run.DeepCopy()
+		if !run.MarkOrphaned(marked, v.Message, s.now) {
+			return nil
+		}
+		err = s.write(ctx, func(r *batchv1alpha1.JobRun) { run.MarkOrphaned(r, v.Message, s.now) })
+	default:
+		return nil
+	}
+	if err == nil {
+		s.log.Info("orphan resolved", "resolution", v.Kind, "type", run.Type(before), "was", before.Status.Phase,
+			"ranSeconds", s.ranSeconds(before), "message", v.Message)
+	}
+	return err
+}
+
+func (s *scope) ranSeconds(r *batchv1alpha1.JobRun) int64 {
+	if r.Status.StartedAt == nil {
+		return 0
+	}
+	return int64(s.now.Sub(r.Status.StartedAt.Time).Seconds())
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobrun
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/retry"
+	"reprise.dev/reprise/internal/run"
+)
+
+// resolve finds out, once and for all, what a run means that names only a ScheduledJob or another run. A later edit or
+// deletion of what it named changes nothing.
+func (s *scope) resolve(ctx context.Context) (ctrl.Result, error) {
+	if s.run.Spec.RetryOf != "" {
+		return s.resolveRetry(ctx)
+	}
+	name := s.run.Spec.ScheduledJobRef.Name
+	sj, err := s.scheduledJob(ctx, name)
+	if sj == nil {
+		return s.hold(ctx, batchv1alpha1.ReasonScheduledJobNotFound, fmt.Sprintf("ScheduledJob %s does not exist in namespace %s; the run waits for it", name, s.run.Namespace), err)
+	}
+	return ctrl.Result{}, s.settleSpec(ctx, &batchv1alpha1.ResolvedSpec{JobRunTemplateSpec: sj.Spec.RunTemplate})
+}
+
+// resolveRetry makes a manual retry part of the chain of the run it names. The claim on that run is recorded there first,
+// so that of two retries of one run only one is executed.
+func (s *scope) resolveRetry(ctx context.Context) (ctrl.Result, error) {
+	target := &batchv1alpha1.JobRun{}
+	err := s.Live.Get(ctx, s.key(s.run.Spec.RetryOf), target)
+	if client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, err
+	}
+	if err != nil {
+		return s.hold(ctx, batchv1alpha1.ReasonRetryTargetNotFound, fmt.Sprintf("run %s does not exist in namespace %s; the retry waits for it", s.run.Spec.RetryOf, s.run.Namespace), nil)
+	}
+	if reason, message, refused := retry.ManualRefusal(target, s.run); refused {
+		return ctrl.Result{}, s.refuse(ctx, reason, message)
+	}
+	if target.Status.Retry == nil {
+		if err := s.markRetry(ctx, target, batchv1alpha1.RetryRecord{Name: s.run.Name, UID: s.run.UID, Manual: true}); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	return ctrl.Result{}, s.settleSpec(ctx, manual(target, s.run))
+}
+
+// manual returns what a manual retry of target means: the same work, the next number of the chain, and a place in the queue
+// from its own submission.
+func manual(target, child *batchv1alpha1.JobRun) *batchv1alpha1.ResolvedSpec {
+	chain := run.Chain(target)
+	chain.QueuedAt = metav1.Time{Time: child.CreationTimestamp.Time}
+	chain.Sequence = run.Sequence(child)
+	return &batchv1alpha1.ResolvedSpec{
+		JobRunTemplateSpec: *run.Template(target).DeepCopy(),
+		Attempt:            ptr.To(run.Attempt(target) + 1),
+		Chain:              &chain,
+	}
+}
+
+func (s *scope) settleSpec(ctx context.Context, spec *batchv1alpha1.ResolvedSpec) error {
+	return s.write(ctx, func(r *batchv1alpha1.JobRun) {
+		run.Unhold(r)
+		run.Resolve(r, spec)
+	})
+}
+
+// refuse ends a manual retry that cannot be: nothing is executed, and tools see a failure.
+func (s *scope) refuse(ctx context.Context, reason, message string) error {
+	return s.write(ctx, func(r *batchv1alpha1.JobRun) {
+		run.Finish(r, batchv1alpha1.JobRunSkipped, reason, bounded(message), true, s.now)
+		run.Hold(r, reason, bounded(message), s.now)
+	})
+}

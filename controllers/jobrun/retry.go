@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobrun
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/retry"
+)
+
+// collisions is how many foreign objects are passed over under the name of a retry before it is given up with an error.
+const collisions = 5
+
+// retry creates the next run of the chain if one is due and none is on record, and records it. Dying in between is
+// harmless: the name is the same the next time.
+func (s *scope) retry(ctx context.Context) error {
+	if !retry.Decide(s.run).Due {
+		return nil
+	}
+	// A cache that is behind may show a failed run whose retry was made, recorded and deleted again.
+	if same, err := s.refresh(ctx); !same || err != nil {
+		return err
+	}
+	if !retry.Decide(s.run).Due {
+		return nil
+	}
+	child, err := s.createChild(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.markRetry(ctx, s.run, batchv1alpha1.RetryRecord{Name: child.Name, UID: child.UID}); err != nil {
+		return err
+	}
+	s.log.Info("retry created", "retry", child.Name, "attempt", *child.Spec.Attempt, "notBefore", child.Spec.NotBefore, "after", s.run.Status.Reason)
+	return nil
+}
+
+// createChild returns the retry of the run, made now or by an earlier try. A foreign object under its name is passed over.
+func (s *scope) createChild(ctx context.Context) (*batchv1alpha1.JobRun, error) {
+	for collision := range collisions {
+		child := retry.Child(s.run, collision)
+		err := s.Client.Create(ctx, child)
+		if err == nil {
+			return child, nil
+		}
+		if !apierrors.IsAlreadyExists(err) {
+			return nil, fmt.Errorf("creating the retry of %s: %w", s.where(), err)
+		}
+		existing := &batchv1alpha1.JobRun{}
+		if err := s.Live.Get(ctx, client.ObjectKeyFromObject(child), existing); err != nil {
+			return nil, fmt.Errorf("reading the retry of %s: %w", s.where(), err)
+		}
+		if retry.IsChild(existing, s.run) {
+			return existing, nil
+		}
+	}
+	return nil, fmt.Errorf("creating the retry of %s: %d other runs have its names", s.where(), collisions)
+}
+
+// markRetry records on parent, with the version that was read, which run retries it.
+func (s *scope) markRetry(ctx context.Context, parent *batchv1alpha1.JobRun, record batchv1alpha1.RetryRecord) error {
+	next := parent.DeepCopy()
+	next.Status.Retry = &record
+	if err := s.Client.Status().Update(ctx, next); err != nil {
+		return fmt.Errorf("recording the retry of run %s: %w", parent.Name, err)
+	}
+	s.Queues.Wrote(next)
+	if parent == s.run {
+		s.run = next
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobrun
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/notify"
+	"reprise.dev/reprise/internal/retry"
+	"reprise.dev/reprise/internal/run"
+)
+
+// scope is one reconcile of one run: the run as the cache shows it and the time, read once.
+type scope struct {
+	*Reconciler
+	run *batchv1alpha1.JobRun
+	now time.Time
+	log logr.Logger
+}
+
+func (s *scope) where() string { return "run " + s.key(s.run.Name).String() }
+
+func (s *scope) key(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: s.run.Namespace, Name: name}
+}
+
+// write changes the status of the run with the resourceVersion that was read, and tells the dispatcher of the answer.
+func (s *scope) write(ctx context.Context, change func(*batchv1alpha1.JobRun)) error {
+	next := s.run.DeepCopy()
+	change(next)
+	if err := s.Client.Status().Update(ctx, next); err != nil {
+		return fmt.Errorf("writing the status of %s: %w", s.where(), err)
+	}
+	s.run = next
+	s.Queues.Wrote(next)
+	return nil
+}
+
+// end is an outcome to be written.
+type end struct {
+	phase   batchv1alpha1.JobRunPhase
+	reason  string
+	message string
+	result  *batchv1alpha1.WorkResult
+	stopped bool
+}
+
+// finish writes the outcome of the run, together with what follows from it alone: whether its chain goes on, and what is
+// owed to the receivers of its queue.
+func (s *scope) finish(ctx context.Context, e end) error {
+	queue, err := s.queue(ctx)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, func(r *batchv1alpha1.JobRun) {
+		r.Status.Result = e.result
+		run.Finish(r, e.phase, e.reason, bounded(e.message), e.stopped, s.now)
+		permanent := retry.Conclude(r, s.now)
+		r.Status.Announcements = notify.Owed(r, queue, permanent)
+	})
+}
+
+// queue returns the JobQueue of the run, or nil if there is none.
+func (s *scope) queue(ctx context.Context) (*batchv1alpha1.JobQueue, error) {
+	name := run.Queue(s.run)
+	if name == "" {
+		return nil, nil
+	}
+	queue := &batchv1alpha1.JobQueue{}
+	err := s.Client.Get(ctx, s.key(name), queue)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return queue, err
+}
+
+// refresh replaces the cached run by a live read. It reports false if that shows another phase or another object: the
+// cache was behind, and its next event brings the run back.
+func (s *scope) refresh(ctx context.Context) (bool, error) {
+	live := &batchv1alpha1.JobRun{}
+	if err := s.Live.Get(ctx, client.ObjectKeyFromObject(s.run), live); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	same := live.UID == s.run.UID && live.Status.Phase == s.run.Status.Phase && run.Epoch(live) == run.Epoch(s.run)
+	s.run = live
+	return same, nil
+}
+
+// bounded cuts a message to what the API accepts.
+func bounded(message string) string {
+	const most = 1024
+	if r := []rune(message); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return message
+}

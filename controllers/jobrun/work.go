@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/executor"
+	"reprise.dev/reprise/internal/run"
+)
+
+// work watches over a Running run of this process.
+func (s *scope) work(ctx context.Context) (ctrl.Result, error) {
+	if s.run.Spec.Cancel {
+		return ctrl.Result{}, s.write(ctx, func(r *batchv1alpha1.JobRun) { run.BeginCancel(r, s.now) })
+	}
+	if quiet, err := s.quiet(ctx); quiet || err != nil {
+		return ctrl.Result{}, err
+	}
+	ev, err := s.Executors.For(s.run).Look(ctx, s.run)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	switch ev.Life {
+	case executor.Ended:
+		return ctrl.Result{}, s.finish(ctx, outcome(ev))
+	case executor.Alive:
+		return ctrl.Result{RequeueAfter: ev.RecheckAfter}, nil
+	default:
+		return s.resume(ctx)
+	}
+}
+
+// quiet reports whether the cached Job of a run says that there is nothing to look at: it exists and is at work. It saves
+// two live reads for every event of a Job.
+func (s *scope) quiet(ctx context.Context) (bool, error) {
+	if s.run.Status.JobName == "" {
+		return false, nil
+	}
+	job := &batchv1.Job{}
+	err := s.Client.Get(ctx, s.key(s.run.Status.JobName), job)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && atWork(job), err
+}
+
+func atWork(job *batchv1.Job) bool {
+	for _, c := range job.Status.Conditions {
+		if c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed {
+			return false
+		}
+	}
+	return job.DeletionTimestamp == nil && (job.Spec.Suspend == nil || !*job.Spec.Suspend)
+}
+
+// resume deals with a Running run of this process whose work is not there. It was never begun, because the start failed:
+// a Job is started now. Or it was begun and has been taken away, or it is a call that nobody makes: the run failed.
+func (s *scope) resume(ctx context.Context) (ctrl.Result, error) {
+	if same, err := s.refresh(ctx); !same || err != nil {
+		return ctrl.Result{}, err
+	}
+	switch {
+	case s.run.Status.JobName == "":
+		return ctrl.Result{}, s.finish(ctx, end{
+			phase: batchv1alpha1.JobRunFailed, reason: batchv1alpha1.ReasonCrashRecovery,
+			message: "the run was Running but this manager makes no call for it", stopped: true,
+		})
+	case s.Queues.Started(s.run.UID):
+		return ctrl.Result{}, s.finish(ctx, end{
+			phase: batchv1alpha1.JobRunFailed, reason: batchv1alpha1.ReasonWorkMissing,
+			message: fmt.Sprintf("Job %s was removed while the run was Running", s.run.Status.JobName),
+		})
+	}
+	err := s.Executors.For(s.run).Start(ctx, s.run)
+	if rejected := (*executor.Rejected)(nil); errors.As(err, &rejected) {
+		return ctrl.Result{}, s.finish(ctx, end{phase: batchv1alpha1.JobRunFailed, reason: rejected.Reason, message: rejected.Message})
+	}
+	return ctrl.Result{}, err
+}
+
+// stop ends the work of a Cancelling run of this process, and records Cancelled once nothing of it lives.
+func (s *scope) stop(ctx context.Context) (ctrl.Result, error) {
+	ev, err := s.Executors.For(s.run).Stop(ctx, s.run)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if !ev.Stopped {
+		s.log.V(1).Info("waiting for the work to stop", "detail", ev.Detail)
+		return ctrl.Result{RequeueAfter: ev.RecheckAfter}, nil
+	}
+	message := "cancelled by request"
+	e := end{phase: batchv1alpha1.JobRunCancelled, reason: batchv1alpha1.ReasonCancelled, message: message, stopped: true}
+	if ev.Outcome != nil {
+		e.message = fmt.Sprintf("%s; the work had ended as %s", message, ev.Outcome.Phase)
+		e.result = ev.Outcome.Result
+	}
+	return ctrl.Result{}, s.finish(ctx, e)
+}
+
+func outcome(ev executor.Evidence) end {
+	o := ev.Outcome
+	return end{phase: o.Phase, reason: o.Reason, message: o.Message, result: o.Result, stopped: ev.Stopped}
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package startup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/controllers/index"
+	"reprise.dev/reprise/internal/incarnation"
+	"reprise.dev/reprise/internal/recovery"
+	"reprise.dev/reprise/internal/run"
+)
+
+// patience is how long the gate stays closed for orphans that cannot be evaluated. They hold their slots and chains from
+// then on, not the queues.
+const patience = 10 * time.Second
+
+// beginTimeout bounds the tries to read the epoch: about a lease duration, after which the lease is in doubt anyway.
+const beginTimeout = 15 * time.Second
+
+// Cleanup begins the term of this manager: it reads the epoch, waits until every orphan was evaluated once, opens the gate
+// and logs one summary.
+type Cleanup struct {
+	// Self is this process.
+	Self *incarnation.Self
+	// Cache is the synced cache of the manager.
+	Cache client.Reader
+	// Gate to open.
+	Gate *Gate
+	// Clock for the gate's patience.
+	Clock clock.Clock
+	// Log gets the summary.
+	Log logr.Logger
+
+	mu        sync.Mutex
+	summary   recovery.Summary
+	evaluated map[types.UID]bool
+	pending   map[types.UID]bool
+	done      chan struct{}
+}
+
+// New returns a Cleanup that has not begun.
+func New(self *incarnation.Self, cache client.Reader, gate *Gate, c clock.Clock, log logr.Logger) *Cleanup {
+	return &Cleanup{Self: self, Cache: cache, Gate: gate, Clock: c, Log: log, evaluated: map[types.UID]bool{}, done: make(chan struct{})}
+}
+
+// NeedLeaderElection makes the manager start this only once it leads.
+func (c *Cleanup) NeedLeaderElection() bool { return true }
+
+// Start runs until the summary is logged.
+func (c *Cleanup) Start(ctx context.Context) error {
+	if err := c.begin(ctx); err != nil {
+		return err
+	}
+	if err := c.expect(ctx); err != nil {
+		return err
+	}
+	timer := c.Clock.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+	case <-timer.C():
+		c.Log.Info("some orphans could not be evaluated yet, they hold their slots", "waitedSeconds", int(patience.Seconds()), "left", c.left())
+	case <-ctx.Done():
+		return nil
+	}
+	c.Gate.Open()
+	select {
+	case <-c.done:
+		c.log()
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// begin reads the epoch, with a few tries: an API server that is briefly away is no reason to give up the lease.
+func (c *Cleanup) begin(ctx context.Context) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, beginTimeout, true, func(ctx context.Context) (bool, error) {
+		last = c.Self.Begin(ctx)
+		if errors.Is(last, incarnation.ErrNotHolder) {
+			return false, last
+		}
+		return last == nil, nil
+	})
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("beginning to lead: %w", errors.Join(err, last))
+	}
+	return nil
+}
+
+// expect notes the orphans that the cache shows and that no controller has evaluated yet.
+func (c *Cleanup) expect(ctx context.Context) error {
+	orphans, err := c.orphans(ctx)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pending = map[types.UID]bool{}
+	for _, uid := range orphans {
+		if !c.evaluated[uid] {
+			c.pending[uid] = true
+		}
+	}
+	c.settle()
+	return nil
+}
+
+func (c *Cleanup) orphans(ctx context.Context) ([]types.UID, error) {
+	var found []types.UID
+	for _, phase := range []batchv1alpha1.JobRunPhase{batchv1alpha1.JobRunRunning, batchv1alpha1.JobRunCancelling} {
+		runs := &batchv1alpha1.JobRunList{}
+		if err := c.Cache.List(ctx, runs, client.MatchingFields{index.Phase: string(phase)}, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing runs that are %s: %w", phase, err)
+		}
+		for i := range runs.Items {
+			if c.Self.Check("run "+runs.Items[i].Name, run.Epoch(&runs.Items[i])) < 0 {
+				found = append(found, runs.Items[i].UID)
+			}
+		}
+	}
+	reservations := &batchv1alpha1.DirectReservationList{}
+	if err := c.Cache.List(ctx, reservations); err != nil {
+		return nil, fmt.Errorf("listing reservations: %w", err)
+	}
+	for i := range reservations.Items {
+		dr := &reservations.Items[i]
+		held := dr.Status.Phase == batchv1alpha1.ReservationActive || dr.Status.Phase == batchv1alpha1.ReservationGranted
+		if held && c.Self.Check("reservation "+dr.Name, dr.Status.Epoch) < 0 {
+			found = append(found, dr.UID)
+		}
+	}
+	return found, nil
+}
+
+// Evaluated notes that an orphan was evaluated. count, which may be nil, adds the verdict to the summary; it is called once
+// per orphan, and not after the summary was logged.
+func (c *Cleanup) Evaluated(uid types.UID, count func(*recovery.Summary)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.evaluated == nil || c.evaluated[uid] {
+		return
+	}
+	c.evaluated[uid] = true
+	if count != nil {
+		count(&c.summary)
+	}
+	delete(c.pending, uid)
+	c.settle()
+}
+
+// settle announces that nothing is pending any more. The caller holds the lock.
+func (c *Cleanup) settle() {
+	if c.pending != nil && len(c.pending) == 0 && c.evaluated != nil {
+		c.evaluated = nil
+		close(c.done)
+	}
+}
+
+func (c *Cleanup) left() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.pending)
+}
+
+func (c *Cleanup) log() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Log.Info("scheduler_startup_cleanup", c.summary.KeysAndValues()...)
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package incarnation
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+)
+
+// Ended tells whether the process of another incarnation is known to have ended: its calls have ended with it. False
+// means that it cannot be seen, not that the process lives. A pod that is gone counts as ended; whoever deletes a pod by
+// force gives up that knowledge.
+func (s *Self) Ended(ctx context.Context, other *batchv1alpha1.Incarnation) (bool, error) {
+	switch {
+	case s.options.Alone:
+		return true, nil
+	case other == nil || other.Pod == nil:
+		return false, nil
+	case s.options.Pod != nil && s.options.Pod.UID == other.Pod.UID:
+		// A pod runs one container of a name at a time, and this process is it.
+		return other.ID != s.options.ID, nil
+	}
+	pod := &corev1.Pod{}
+	err := s.options.Reader.Get(ctx, client.ObjectKey{Namespace: other.Pod.Namespace, Name: other.Pod.Name}, pod)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("looking for manager pod %s/%s: %w", other.Pod.Namespace, other.Pod.Name, err)
+	}
+	return pod.UID != other.Pod.UID || terminated(pod, other.Pod), nil
+}
+
+// terminated reports whether no container of the pod can be the process that started at identity.StartedAt.
+func terminated(pod *corev1.Pod, identity *batchv1alpha1.PodIdentity) bool {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return true
+	}
+	if len(pod.Status.ContainerStatuses) == 0 {
+		return false
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		if r := c.State.Running; r != nil && !r.StartedAt.After(identity.StartedAt.Time) {
+			return false
+		}
+		if c.State.Running == nil && c.State.Terminated == nil && c.LastTerminationState.Terminated == nil {
+			return false
+		}
+	}
+	return true
+}
