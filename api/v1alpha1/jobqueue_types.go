@@ -49,7 +49,6 @@ type NotificationReceiver struct {
 	Name string `json:"name"`
 
 	// url is the absolute http or https address that CloudEvents are posted to.
-	// +kubebuilder:validation:MinLength=8
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^https?://[^\\\\s]+$') && url(self).getHostname() != '' && (url(self).getPort() == '' || (size(url(self).getPort()) <= 5 && int(url(self).getPort()) >= 1 && int(url(self).getPort()) <= 65535))",message="url must be an absolute http or https address with a host, such as https://example.org/path"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^[^/?#]*//[^/?#]*@')",message="url must hold no user name or password"

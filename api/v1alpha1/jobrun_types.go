@@ -165,10 +165,12 @@ type Chain struct {
 // +kubebuilder:validation:XValidation:rule="has(self.work) || has(self.scheduledJobRef) || has(self.retryOf)",message="a JobRun needs work, or scheduledJobRef (run it now), or retryOf (try that run again)"
 // +kubebuilder:validation:XValidation:rule="has(self.work) || !(has(self.queue) || has(self.type) || has(self.timeoutSeconds) || has(self.retryPolicy) || has(self.recoveryPolicy))",message="without work everything but priority, notBefore, cancel and ttlSecondsAfterFinished comes from scheduledJobRef or retryOf; remove queue, type, timeoutSeconds, retryPolicy and recoveryPolicy"
 // +kubebuilder:validation:XValidation:rule="has(self.work) || !(has(self.scheduledJobRef) && has(self.retryOf))",message="set one of scheduledJobRef and retryOf"
-// +kubebuilder:validation:XValidation:rule="has(self.chain) == has(self.attempt) && (!has(self.chain) || has(self.retryOf))",message="chain and attempt are set by the manager on retry children"
+// +kubebuilder:validation:XValidation:rule="has(self.chain) == has(self.attempt) && (!has(self.chain) || has(self.retryOf))",message="chain and attempt are set by the manager, both, on the retries it makes"
+// +kubebuilder:validation:XValidation:rule="!has(self.retryOf) || has(self.work) == has(self.chain)",message="a retry by hand names retryOf alone: its work comes from that run"
 // +kubebuilder:validation:XValidation:rule="!has(self.scheduledTime) || has(self.scheduledJobRef)",message="scheduledTime needs scheduledJobRef"
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.cancel) && oldSelf.cancel) || (has(self.cancel) && self.cancel)",message="cancel cannot be taken back; create a new run instead"
 // +kubebuilder:validation:XValidation:rule="has(self.work) == has(oldSelf.work) && (!has(self.work) || self.work == oldSelf.work)",message="work is immutable; create a new run instead"
+// +kubebuilder:validation:XValidation:rule="!has(self.work) || !has(self.work.job) || !has(oldSelf.work) || !has(oldSelf.work.job) || !has(self.work.job.template.spec.template.spec.initContainers) || !has(oldSelf.work.job.template.spec.template.spec.initContainers) || self.work.job.template.spec.template.spec.initContainers.map(c, c.name) == oldSelf.work.job.template.spec.template.spec.initContainers.map(c, c.name)",message="the order of initContainers is immutable, as all of work is; create a new run instead"
 // +kubebuilder:validation:XValidation:rule="has(self.queue) == has(oldSelf.queue) && (!has(self.queue) || self.queue == oldSelf.queue)",message="queue is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.type) == has(oldSelf.type) && (!has(self.type) || self.type == oldSelf.type)",message="type is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.timeoutSeconds) == has(oldSelf.timeoutSeconds) && (!has(self.timeoutSeconds) || self.timeoutSeconds == oldSelf.timeoutSeconds)",message="timeoutSeconds is immutable"
@@ -226,6 +228,8 @@ type ResolvedSpec struct {
 
 	// attempt counts the retries of the chain before this one.
 	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
 	Attempt *int32 `json:"attempt,omitempty"`
 
 	// chain continued by a manual retry.
@@ -469,6 +473,7 @@ type JobRunStatus struct {
 // +kubebuilder:validation:XValidation:rule="oldSelf.status.phase != 'Running' || self.status.phase in ['Running','Cancelling','Completed','Failed','Skipped']",message="a Running run becomes Cancelling, Completed, Failed or Skipped; nothing returns to Queued"
 // +kubebuilder:validation:XValidation:rule="oldSelf.status.phase != 'Cancelling' || self.status.phase in ['Cancelling','Cancelled','Failed']",message="a Cancelling run becomes Cancelled or Failed; nothing returns to Queued"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status.slot) || (has(self.status.slot) && (oldSelf.status.slot == 'Held' || self.status.slot == 'Free'))",message="a slot once freed is never held again"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.retryOf) || self.spec.retryOf != self.metadata.name",message="a run cannot be the retry of itself"
 // +kubebuilder:validation:XValidation:rule="oldSelf.status.phase == 'Queued' || (has(self.spec.priority) == has(oldSelf.spec.priority) && (!has(self.spec.priority) || self.spec.priority == oldSelf.spec.priority))",message="priority can be changed only while the run is Queued"
 // +kubebuilder:validation:XValidation:rule="oldSelf.status.phase == 'Queued' || (has(self.spec.notBefore) == has(oldSelf.spec.notBefore) && (!has(self.spec.notBefore) || self.spec.notBefore == oldSelf.spec.notBefore))",message="notBefore can be changed only while the run is Queued"
 type JobRun struct {

@@ -29,6 +29,8 @@ type Intent struct {
 type QueueLedgerSpec struct {
 	// epoch of the manager that admits from this queue. It only rises.
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[0-9]{1,12}[.][0-9]{1,10}$`
+	// +kubebuilder:validation:XValidation:rule="int(self.split('.')[0]) > int(oldSelf.split('.')[0]) || (int(self.split('.')[0]) == int(oldSelf.split('.')[0]) && int(self.split('.')[1]) >= int(oldSelf.split('.')[1]))",message="the epoch of a ledger only rises"
 	Epoch string `json:"epoch"`
 
 	// intents of the latest batch of admissions, or left over from it.

@@ -37,14 +37,14 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.ttlSecondsAfterFired) || has(self.runAt)",message="ttlSecondsAfterFired needs runAt"
 // +kubebuilder:validation:XValidation:rule="has(self.runTemplate.work)",message="runTemplate.work is required: exactly one of job and http"
 type ScheduledJobSpec struct {
-	// schedule is a cron expression of five fields, a descriptor such as @daily, or "@every 90s" (whole hours, minutes
-	// and seconds, at least 1s, counted from the creation of the ScheduledJob).
+	// schedule is a cron expression of five fields, a descriptor such as @daily, or "@every 90s" (hours, minutes and
+	// whole seconds, at least 1s, counted from the creation of the ScheduledJob).
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ=')",message="TZ= and CRON_TZ= are not supported in schedule; set spec.timeZone"
 	// +kubebuilder:validation:XValidation:rule="self.contains('TZ=') || self.startsWith('@every') || self.matches('^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|[0-9A-Za-z*?/,-]+( +[0-9A-Za-z*?/,-]+){4})$')",message="schedule needs five fields (minute, hour, day of month, month, day of week), or @hourly, @daily, @weekly, @monthly, @yearly, or @every and a duration"
-	// +kubebuilder:validation:XValidation:rule="!self.startsWith('@every') || (self.matches('^@every [0-9]') && self.matches('^@every ([0-9]{1,5}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?$') && duration(self.substring(7)) >= duration('1s'))",message="@every needs whole hours, minutes and seconds, at least 1s, such as @every 90s or @every 1h30m"
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('@every') || (self.matches('^@every [0-9]') && self.matches('^@every ([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,9}s)?$') && duration(self.substring(7)) >= duration('1s') && duration(self.substring(7)).getMilliseconds() % 1000 == 0)",message="@every needs hours, minutes and whole seconds, at least 1s, such as @every 90s or @every 1h30m"
 	Schedule string `json:"schedule,omitempty"`
 
 	// runAt is the one time at which to run. A time in the past runs at once, exactly once. Changing it after the run arms it again.

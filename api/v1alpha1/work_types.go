@@ -111,9 +111,9 @@ type Work struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !(has(self.template.spec.selector) || has(self.template.spec.manualSelector))",message="selector and manualSelector are not allowed under work.job: Reprise finds pods by the run's UID"
 // +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.backoffLimit)",message="backoffLimit is not allowed under work.job: it is always 0, so that every attempt is a JobRun; use retryPolicy"
 // +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.podReplacementPolicy) || self.template.spec.podReplacementPolicy == 'Failed'",message="podReplacementPolicy under work.job is always Failed, so that no two pods of one run do the same work"
-// +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.template.spec) || !has(self.template.spec.template.spec.restartPolicy) || self.template.spec.template.spec.restartPolicy == 'Never'",message="restartPolicy under work.job must be Never: a container restarted in place would be another attempt that nobody counts; use retryPolicy"
+// +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.template.spec) || !has(self.template.spec.template.spec.restartPolicy) || self.template.spec.template.spec.restartPolicy in ['Never', 'OnFailure']",message="restartPolicy under work.job must be Never (OnFailure is taken as Never: every attempt is a JobRun; use retryPolicy)"
 type JobWork struct {
-	// template is the Job to create. Reprise sets backoffLimit 0, podReplacementPolicy Failed and the run's labels, and
+	// template is the Job to create. Reprise sets backoffLimit 0, podReplacementPolicy Failed, restartPolicy Never and the run's labels, and
 	// gives every container the environment variables REPRISE_RUN, REPRISE_ATTEMPT and REPRISE_IDEMPOTENCY_KEY.
 	Template batchv1.JobTemplateSpec `json:"template"`
 
@@ -132,7 +132,6 @@ type JobWork struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.cloudEvent) || !has(self.headers) || !self.headers.exists(h, h.name.lowerAscii() == 'content-type')",message="with a cloudEvent the Content-Type is set by the manager; use cloudEvent.dataContentType for the type of the body"
 type HTTPWork struct {
 	// url is the absolute http or https address to call. It must hold no user name or password: use a header from a Secret.
-	// +kubebuilder:validation:MinLength=8
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^https?://[^\\\\s]+$') && url(self).getHostname() != '' && (url(self).getPort() == '' || (size(url(self).getPort()) <= 5 && int(url(self).getPort()) >= 1 && int(url(self).getPort()) <= 65535))",message="url must be an absolute http or https address with a host, such as https://example.org/path"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^[^/?#]*//[^/?#]*@')",message="url must hold no user name or password; use a header from a Secret"
@@ -143,7 +142,8 @@ type HTTPWork struct {
 	// +kubebuilder:validation:Enum=GET;HEAD;POST;PUT;PATCH;DELETE
 	Method string `json:"method,omitempty"`
 
-	// headers are sent with the call. Idempotency-Key, Host, Content-Length and hop-by-hop headers are set by the manager.
+	// headers are sent with the call. Idempotency-Key, Reprise-Run, Reprise-Attempt, Host, Content-Length and hop-by-hop
+	// headers are set by the manager.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -181,7 +181,7 @@ type HTTPWork struct {
 
 // HTTPHeader is one header of a call: a value in clear, or one from a Secret of the same namespace.
 // +kubebuilder:validation:XValidation:rule="has(self.value) != has(self.secretKeyRef)",message="set exactly one of value and secretKeyRef"
-// +kubebuilder:validation:XValidation:rule="!(self.name.lowerAscii() in ['host','content-length','transfer-encoding','connection','keep-alive','upgrade','te','trailer','proxy-authorization','proxy-connection','idempotency-key'])",message="this header is set by the manager"
+// +kubebuilder:validation:XValidation:rule="!(self.name.lowerAscii() in ['host','content-length','transfer-encoding','connection','keep-alive','upgrade','te','trailer','proxy-authorization','proxy-connection','idempotency-key','reprise-run','reprise-attempt'])",message="this header is set by the manager"
 type HTTPHeader struct {
 	// name of the header.
 	// +kubebuilder:validation:MinLength=1

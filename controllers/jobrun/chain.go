@@ -7,28 +7,78 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/controllers/index"
+	"reprise.dev/reprise/internal/notify"
 	"reprise.dev/reprise/internal/retry"
 	"reprise.dev/reprise/internal/run"
 )
 
-// chain keeps the root of a chain informed of its latest run. A chain of one run told its end with its outcome.
+// chain brings the runs of a chain up to date with each other, the root last: once it tells of the end, everything else is
+// told. It is the root's reconcile that sees to it. A chain of one run said everything with its outcome.
 func (s *scope) chain(ctx context.Context) error {
 	if !run.IsRoot(s.run) || s.run.Status.Retry == nil {
 		return nil
 	}
-	runs := &batchv1alpha1.JobRunList{}
-	err := s.Client.List(ctx, runs, client.InNamespace(s.run.Namespace), client.MatchingFields{index.Chain: string(s.run.UID)}, client.UnsafeDisableDeepCopy)
+	list := &batchv1alpha1.JobRunList{}
+	err := s.Client.List(ctx, list, client.InNamespace(s.run.Namespace), client.MatchingFields{index.Chain: string(s.run.UID)})
 	if err != nil {
 		return fmt.Errorf("listing the chain of %s: %w", s.where(), err)
 	}
-	next := s.run.DeepCopy()
-	retry.Tell(next, runs.Items, s.now)
-	if equality.Semantic.DeepEqual(next.Status, s.run.Status) {
-		return nil
+	queue, err := s.queue(ctx)
+	if err != nil {
+		return err
 	}
-	return s.write(ctx, func(r *batchv1alpha1.JobRun) { r.Status = next.Status })
+	for i := range list.Items {
+		if r := &list.Items[i]; r.UID != s.run.UID {
+			if _, err := s.tell(ctx, r, list.Items, queue); err != nil {
+				return err
+			}
+		}
+	}
+	s.run, err = s.tell(ctx, s.run, list.Items, queue)
+	return err
+}
+
+// tell writes into a run that has ended how its chain stands, if that is news, and returns the run as it is then. The
+// receivers are owed the news if the chain has failed for good because the retry of this run was deleted; in every other
+// case the outcome of the failing run said so.
+func (s *scope) tell(ctx context.Context, r *batchv1alpha1.JobRun, runs []batchv1alpha1.JobRun, queue *batchv1alpha1.JobQueue) (*batchv1alpha1.JobRun, error) {
+	if !r.Status.Phase.Terminal() || r.Status.Reason == batchv1alpha1.ReasonSuperseded || r.Status.Reason == batchv1alpha1.ReasonRetryRefused {
+		return r, nil
+	}
+	next := r.DeepCopy()
+	retry.Tell(next, runs, s.now)
+	if forGood(next) && !forGood(r) && deleted(r.Status.Retry, runs) {
+		next.Status.Announcements = notify.Add(next.Status.Announcements, notify.PermanentFailure(queue))
+	}
+	if equality.Semantic.DeepEqual(next.Status, r.Status) {
+		return r, nil
+	}
+	if err := s.Client.Status().Update(ctx, next); err != nil {
+		return r, fmt.Errorf("telling run %s how its chain stands: %w", r.Name, err)
+	}
+	s.Queues.Wrote(next)
+	return next, nil
+}
+
+// forGood reports whether the run says that its chain has failed for good.
+func forGood(r *batchv1alpha1.JobRun) bool {
+	return meta.IsStatusConditionTrue(r.Status.Conditions, batchv1alpha1.ConditionStalled)
+}
+
+// deleted reports whether the recorded retry is none of the runs.
+func deleted(record *batchv1alpha1.RetryRecord, runs []batchv1alpha1.JobRun) bool {
+	if record == nil {
+		return false
+	}
+	for i := range runs {
+		if runs[i].UID == record.UID {
+			return false
+		}
+	}
+	return true
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 )
 

@@ -7,8 +7,8 @@ package jobrun
 
 import (
 	"context"
+	"time"
 
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -59,8 +59,10 @@ type Queues interface {
 	Confirm(r *batchv1alpha1.JobRun)
 	// Claiming reports whether a claim of the run, or the start of its work, is under way in this process.
 	Claiming(uid types.UID) bool
-	// Started reports whether this process has begun the work of the run.
+	// Started reports whether this process has begun, or taken over, the work of the run.
 	Started(uid types.UID) bool
+	// MarkStarted notes that this process has begun, or taken over, the work of the run.
+	MarkStarted(uid types.UID)
 }
 
 // Startup is told of orphans that were evaluated.
@@ -116,6 +118,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return result, err
 }
 
+// claimPatience is when a run is looked at again whose claim was under way.
+const claimPatience = time.Second
+
 // step picks the part of the life that the run is in.
 func (s *scope) step(ctx context.Context) (ctrl.Result, error) {
 	switch phase := s.run.Status.Phase; {
@@ -124,7 +129,7 @@ func (s *scope) step(ctx context.Context) (ctrl.Result, error) {
 	case phase.Terminal():
 		return s.terminal(ctx)
 	case s.Queues.Claiming(s.run.UID):
-		return ctrl.Result{}, nil
+		return ctrl.Result{RequeueAfter: claimPatience}, nil
 	case s.Self.Check(s.where(), run.Epoch(s.run)) < 0:
 		return s.recover(ctx)
 	case phase == batchv1alpha1.JobRunCancelling:

@@ -27,7 +27,7 @@ func (s *scope) recover(ctx context.Context) (ctrl.Result, error) {
 	if err := s.carryOut(ctx, v); err != nil {
 		return ctrl.Result{}, err
 	}
-	s.Startup.Evaluated(s.run.UID, func(sum *recovery.Summary) { sum.Add(run.Type(s.run), v) })
+	s.Startup.Evaluated(s.run.UID, func(sum *recovery.Summary) { sum.Add(v) })
 	return ctrl.Result{}, nil
 }
 
@@ -57,6 +57,7 @@ func (s *scope) carryOut(ctx context.Context, v recovery.Verdict) error {
 	var err error
 	switch v.Kind {
 	case recovery.Adopt:
+		s.Queues.MarkStarted(s.run.UID)
 		err = s.write(ctx, func(r *batchv1alpha1.JobRun) { run.Adopt(r, s.Self.Stamp()) })
 	case recovery.Fail, recovery.RecordOutcome:
 		err = s.finish(ctx, end{phase: v.Phase, reason: v.Reason, message: v.Message, result: v.Result, stopped: v.SlotFree})

@@ -6,8 +6,7 @@ import (
 	"context"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -41,28 +40,36 @@ func (s *scope) resolveRetry(ctx context.Context) (ctrl.Result, error) {
 	if err != nil {
 		return s.hold(ctx, batchv1alpha1.ReasonRetryTargetNotFound, fmt.Sprintf("run %s does not exist in namespace %s; the retry waits for it", s.run.Spec.RetryOf, s.run.Namespace), nil)
 	}
-	if reason, message, refused := retry.ManualRefusal(target, s.run); refused {
+	successor, err := s.successor(ctx, target)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if reason, message, refused := retry.ManualRefusal(target, successor, s.run); refused {
 		return ctrl.Result{}, s.refuse(ctx, reason, message)
 	}
-	if target.Status.Retry == nil {
+	if record := target.Status.Retry; record == nil || record.UID != s.run.UID {
 		if err := s.markRetry(ctx, target, batchv1alpha1.RetryRecord{Name: s.run.Name, UID: s.run.UID, Manual: true}); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
-	return ctrl.Result{}, s.settleSpec(ctx, manual(target, s.run))
+	root, err := s.root(ctx, target)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, s.settleSpec(ctx, retry.ResolveManual(target, root, s.run))
 }
 
-// manual returns what a manual retry of target means: the same work, the next number of the chain, and a place in the queue
-// from its own submission.
-func manual(target, child *batchv1alpha1.JobRun) *batchv1alpha1.ResolvedSpec {
-	chain := run.Chain(target)
-	chain.QueuedAt = metav1.Time{Time: child.CreationTimestamp.Time}
-	chain.Sequence = run.Sequence(child)
-	return &batchv1alpha1.ResolvedSpec{
-		JobRunTemplateSpec: *run.Template(target).DeepCopy(),
-		Attempt:            ptr.To(run.Attempt(target) + 1),
-		Chain:              &chain,
+// successor returns the run that the status of target names as its retry, from a live read; nil if there is none any more.
+func (s *scope) successor(ctx context.Context, target *batchv1alpha1.JobRun) (*batchv1alpha1.JobRun, error) {
+	if target.Status.Retry == nil {
+		return nil, nil
 	}
+	successor := &batchv1alpha1.JobRun{}
+	err := s.Live.Get(ctx, s.key(target.Status.Retry.Name), successor)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return successor, err
 }
 
 func (s *scope) settleSpec(ctx context.Context, spec *batchv1alpha1.ResolvedSpec) error {

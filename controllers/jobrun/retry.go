@@ -11,6 +11,7 @@ import (
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/retry"
+	"reprise.dev/reprise/internal/run"
 )
 
 // collisions is how many foreign objects are passed over under the name of a retry before it is given up with an error.
@@ -36,14 +37,18 @@ func (s *scope) retry(ctx context.Context) error {
 	if err := s.markRetry(ctx, s.run, batchv1alpha1.RetryRecord{Name: child.Name, UID: child.UID}); err != nil {
 		return err
 	}
-	s.log.Info("retry created", "retry", child.Name, "attempt", *child.Spec.Attempt, "notBefore", child.Spec.NotBefore, "after", s.run.Status.Reason)
+	s.log.Info("retry created", "retry", child.Name, "attempt", run.Attempt(child), "notBefore", child.Spec.NotBefore, "after", s.run.Status.Reason)
 	return nil
 }
 
 // createChild returns the retry of the run, made now or by an earlier try. A foreign object under its name is passed over.
 func (s *scope) createChild(ctx context.Context) (*batchv1alpha1.JobRun, error) {
+	root, err := s.root(ctx, s.run)
+	if err != nil {
+		return nil, err
+	}
 	for collision := range collisions {
-		child := retry.Child(s.run, collision)
+		child := retry.Child(s.run, root, collision)
 		err := s.Client.Create(ctx, child)
 		if err == nil {
 			return child, nil
@@ -60,6 +65,19 @@ func (s *scope) createChild(ctx context.Context) (*batchv1alpha1.JobRun, error) 
 		}
 	}
 	return nil, fmt.Errorf("creating the retry of %s: %d other runs have its names", s.where(), collisions)
+}
+
+// root returns the first run of the chain of r, nil if it is gone.
+func (s *scope) root(ctx context.Context, r *batchv1alpha1.JobRun) (*batchv1alpha1.JobRun, error) {
+	if run.IsRoot(r) {
+		return r, nil
+	}
+	chain := run.Chain(r)
+	root, err := s.sibling(ctx, chain.RootName)
+	if err != nil || root == nil || root.UID != chain.RootUID {
+		return nil, err
+	}
+	return root, nil
 }
 
 // markRetry records on parent, with the version that was read, which run retries it.

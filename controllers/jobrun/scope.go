@@ -63,8 +63,8 @@ func (s *scope) finish(ctx context.Context, e end) error {
 	return s.write(ctx, func(r *batchv1alpha1.JobRun) {
 		r.Status.Result = e.result
 		run.Finish(r, e.phase, e.reason, bounded(e.message), e.stopped, s.now)
-		permanent := retry.Conclude(r, s.now)
-		r.Status.Announcements = notify.Owed(r, queue, permanent)
+		forGood := retry.Conclude(r, s.now)
+		r.Status.Announcements = notify.Owed(r, queue, forGood)
 	})
 }
 

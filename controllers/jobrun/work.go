@@ -83,6 +83,9 @@ func (s *scope) resume(ctx context.Context) (ctrl.Result, error) {
 	if rejected := (*executor.Rejected)(nil); errors.As(err, &rejected) {
 		return ctrl.Result{}, s.finish(ctx, end{phase: batchv1alpha1.JobRunFailed, reason: rejected.Reason, message: rejected.Message})
 	}
+	if err == nil {
+		s.Queues.MarkStarted(s.run.UID)
+	}
 	return ctrl.Result{}, err
 }
 

@@ -73,19 +73,22 @@ func namesAllOwed(queue *batchv1alpha1.JobQueue, jr *batchv1alpha1.JobRun) bool 
 	})
 }
 
-// carry delivers one parcel, as the run and its queue are when its turn comes. What is gone, or on record already, is not
-// tried: the run is woken and decides anew.
+// carry delivers one parcel, as the run and its queue are when its turn comes. What is no longer owed, or not to be had, is
+// not tried: the run is woken and decides anew.
 func (r *Reconciler) carry(ctx context.Context, p notify.Parcel) error {
 	jr := &batchv1alpha1.JobRun{}
 	if err := r.Client.Get(ctx, p.Run, jr); err != nil {
 		return errors.Join(notify.ErrNotTried, err)
+	}
+	if !p.OwedBy(jr) {
+		return notify.ErrNotTried
 	}
 	queue, err := r.queueOf(ctx, jr)
 	if err != nil {
 		return errors.Join(notify.ErrNotTried, err)
 	}
 	receiver, named := notify.Receiver(queue, p.Receiver)
-	if jr.UID != p.UID || !named {
+	if !named {
 		return notify.ErrNotTried
 	}
 	e, err := notify.Event(jr, p.Event)

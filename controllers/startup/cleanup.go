@@ -30,7 +30,7 @@ const patience = 10 * time.Second
 const beginTimeout = 15 * time.Second
 
 // Cleanup begins the term of this manager: it reads the epoch, waits until every orphan was evaluated once, opens the gate
-// and logs one summary.
+// and logs one summary. Orphans that could not be evaluated by then are counted in it, and evaluated later all the same.
 type Cleanup struct {
 	// Self is this process.
 	Self *incarnation.Self
@@ -47,6 +47,7 @@ type Cleanup struct {
 	summary   recovery.Summary
 	evaluated map[types.UID]bool
 	pending   map[types.UID]bool
+	settled   bool
 	done      chan struct{}
 }
 
@@ -71,16 +72,11 @@ func (c *Cleanup) Start(ctx context.Context) error {
 	select {
 	case <-c.done:
 	case <-timer.C():
-		c.Log.Info("some orphans could not be evaluated yet, they hold their slots", "waitedSeconds", int(patience.Seconds()), "left", c.left())
 	case <-ctx.Done():
 		return nil
 	}
 	c.Gate.Open()
-	select {
-	case <-c.done:
-		c.log()
-	case <-ctx.Done():
-	}
+	c.log()
 	return nil
 }
 
@@ -163,20 +159,15 @@ func (c *Cleanup) Evaluated(uid types.UID, count func(*recovery.Summary)) {
 
 // settle announces that nothing is pending any more. The caller holds the lock.
 func (c *Cleanup) settle() {
-	if c.pending != nil && len(c.pending) == 0 && c.evaluated != nil {
-		c.evaluated = nil
+	if c.pending != nil && len(c.pending) == 0 && !c.settled {
+		c.settled = true
 		close(c.done)
 	}
-}
-
-func (c *Cleanup) left() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.pending)
 }
 
 func (c *Cleanup) log() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.Log.Info("scheduler_startup_cleanup", c.summary.KeysAndValues()...)
+	c.evaluated = nil
+	c.Log.Info("scheduler_startup_cleanup", append(c.summary.KeysAndValues(), "not_evaluated", len(c.pending))...)
 }

@@ -10,24 +10,34 @@ import (
 	"sync"
 )
 
-// Gate keeps admission, fires and grants back until it is opened, which happens once.
+// Gate keeps admission, fires and grants back until it is opened, and again once it is shut. Each happens once.
 type Gate struct {
-	once   sync.Once
-	opened chan struct{}
+	opening, shutting sync.Once
+	opened, shut      chan struct{}
 }
 
-// NewGate returns a closed gate.
-func NewGate() *Gate { return &Gate{opened: make(chan struct{})} }
+// NewGate returns a gate that is not open yet.
+func NewGate() *Gate { return &Gate{opened: make(chan struct{}), shut: make(chan struct{})} }
 
-// Open lets everything through from now on.
-func (g *Gate) Open() { g.once.Do(func() { close(g.opened) }) }
+// Open lets everything through, unless the gate is shut.
+func (g *Gate) Open() { g.opening.Do(func() { close(g.opened) }) }
 
-// Wait returns once the gate is open, or with the error of a context that ended first.
+// Shut keeps everything back from now on: the process ends.
+func (g *Gate) Shut() { g.shutting.Do(func() { close(g.shut) }) }
+
+// Wait returns nil while the gate is open. It waits for the opening of a gate that is not open yet, and for the end of the
+// context, whose error it returns, at one that is shut.
 func (g *Gate) Wait(ctx context.Context) error {
 	select {
 	case <-g.opened:
-		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+	select {
+	case <-g.shut:
+		<-ctx.Done()
+		return ctx.Err()
+	default:
+		return nil
 	}
 }

@@ -99,7 +99,7 @@ func (w *watch) arm(after time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.stopped {
-		w.timer = w.lease.clock.AfterFunc(after, w.look)
+		w.timer = w.lease.clock.AfterFunc(after, func() { go w.look() })
 	}
 }
 

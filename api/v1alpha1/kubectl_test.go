@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// kubectl returns the output, or fails the test.
+func kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := plane.Kubectl(t.Context(), args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// The first apply was that of TestMain.
+func TestApplyingTheKindsAgainChangesNothing(t *testing.T) {
+	g := NewWithT(t)
+	lines := strings.Split(strings.TrimSpace(kubectl(t, "apply", "-f", bases)), "\n")
+	g.Expect(lines).To(HaveLen(len(definitions(t))))
+	for _, line := range lines {
+		g.Expect(line).To(HaveSuffix(" unchanged"))
+	}
+}
+
+func TestKubectlExplainsTheFieldsInOurWords(t *testing.T) {
+	for path, words := range map[string][]string{
+		"jobrun":                        {"one entry of a queue and its one execution"},
+		"jobrun.spec.retryPolicy":       {"how often and how soon a failed run is tried again", "maxRetries is the number of automatic retries"},
+		"jobrun.spec.work":              {"exactly one of job and http"},
+		"jobrun.spec.work.job.template": {"template is the Job to create", "REPRISE_IDEMPOTENCY_KEY"},
+		"jobrun.status.phase":           {"phase of this attempt", "Queued, Running, Cancelling, Completed, Failed, Skipped, Cancelled"},
+		"scheduledjob.spec":             {"schedule is a cron expression of five fields", "suspend stops firing"},
+		"scheduledjob.spec.runTemplate.work.http.cloudEvent": {"CloudEvents 1.0 envelope", "agent:agent-7:scheduled"},
+		"jobqueue.spec.concurrency.limit":                    {"number of slots"},
+		"directreservation.spec.renewTime":                   {"to show that it lives"},
+	} {
+		t.Run(path, func(t *testing.T) {
+			g := NewWithT(t)
+			for _, word := range words {
+				// The API server publishes what kubectl explains a moment after it serves the kind.
+				g.Eventually(func() string {
+					out, _ := plane.Kubectl(t.Context(), "explain", path).CombinedOutput()
+					return strings.Join(strings.Fields(string(out)), " ")
+				}).WithTimeout(30 * time.Second).Should(ContainSubstring(word))
+			}
+		})
+	}
+}
+
+func TestKubectlGetShowsTheColumns(t *testing.T) {
+	for short, c := range map[string]struct {
+		base    string
+		columns []string
+	}{
+		"jr": {httpRun, []string{"NAME", "PHASE", "QUEUE", "TYPE", "ATTEMPT", "RETRY-OF", "REASON", "STARTED", "FINISHED", "AGE"}},
+		"sj": {recurring, []string{"NAME", "SCHEDULE", "TIME-ZONE", "SUSPEND", "ACTIVE", "LAST", "NEXT", "AGE"}},
+		"jq": {queue, []string{"NAME", "QUEUED", "RUNNING", "LIMIT", "RESERVED", "SUSPENDED", "AGE"}},
+		"dr": {reservation, []string{"NAME", "PHASE", "QUEUE", "HOLDER", "EXPIRES", "REASON", "AGE"}},
+		"ql": {ledger, []string{"NAME", "EPOCH", "AGE"}},
+	} {
+		t.Run(short, func(t *testing.T) {
+			o := stored(t, c.base)
+			lines := strings.Split(kubectl(t, "get", short, o.GetName(), "-n", namespace), "\n")
+			NewWithT(t).Expect(strings.Fields(lines[0])).To(Equal(c.columns))
+		})
+	}
+}
+
+func TestKubectlGetRepriseShowsWhatUsersWorkWith(t *testing.T) {
+	g := NewWithT(t)
+	kinds := []string{"jobrun", "scheduledjob", "jobqueue", "directreservation"}
+	for _, base := range []string{httpRun, recurring, queue, reservation, ledger} {
+		stored(t, base)
+	}
+	var seen []string
+	for _, line := range strings.Fields(kubectl(t, "get", "reprise", "-n", namespace, "-o", "name")) {
+		kind, _, _ := strings.Cut(line, ".")
+		seen = append(seen, kind)
+	}
+	slices.Sort(seen)
+	g.Expect(slices.Compact(seen)).To(ConsistOf(kinds))
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package directreservation ends reservations: by release, by time, or because a manager restarted and nobody renews. The
+// steps that give them a slot are the business of their queue (controllers/jobqueue).
+package directreservation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/incarnation"
+	"reprise.dev/reprise/internal/recovery"
+	"reprise.dev/reprise/internal/reservation"
+)
+
+// +kubebuilder:rbac:groups=batch.reprise.dev,resources=directreservations,verbs=get;list;watch
+// +kubebuilder:rbac:groups=batch.reprise.dev,resources=directreservations/status,verbs=update
+
+// maxBackoff caps how long a reservation waits after an error: less than any lease that anyone would choose.
+const maxBackoff = 10 * time.Second
+
+// Startup is told of orphans that were evaluated.
+type Startup interface {
+	Evaluated(uid types.UID, count func(*recovery.Summary))
+}
+
+// Reconciler ends reservations.
+type Reconciler struct {
+	// Client writes, and reads from the cache.
+	Client client.Client
+	// Self is this process.
+	Self *incarnation.Self
+	// Startup is told of orphans.
+	Startup Startup
+	// Clock is read once per reconcile.
+	Clock clock.PassiveClock
+}
+
+// SetupWithManager starts the reconciler once the manager leads.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("directreservation").
+		For(&batchv1alpha1.DirectReservation{}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: 8,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, maxBackoff),
+		}).
+		Complete(r)
+}
+
+// Reconcile ends a reservation whose end has come, shows its renewals, and comes back when its time is up.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	me, err := r.Self.Epoch(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	dr := &batchv1alpha1.DirectReservation{}
+	if err := r.Client.Get(ctx, req.NamespacedName, dr); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if dr.Status.Phase.Terminal() {
+		return ctrl.Result{}, nil
+	}
+	now := r.Clock.Now()
+	r.Self.Check("reservation "+req.String(), dr.Status.Epoch)
+	verdict := recovery.DecideReservation(dr, me, now)
+	step := decide(dr, verdict, now)
+	if err := r.carryOut(ctx, dr, step); err != nil {
+		return ctrl.Result{}, err
+	}
+	r.Startup.Evaluated(dr.UID, nil)
+	if verdict.Kind == recovery.Expire {
+		ctrl.LoggerFrom(ctx).Info("reservation expired", "was", dr.Status.Phase, "reason", verdict.Reason, "message", verdict.Message)
+	}
+	return ctrl.Result{RequeueAfter: step.again}, nil
+}
+
+// step is what to do with a reservation: a change of its status, or nil; and when to look again, zero: never.
+type step struct {
+	change func(*batchv1alpha1.DirectReservation)
+	again  time.Duration
+}
+
+// decide is the rule, in order: what the holder asks for, what recovery and the time say, what the holder renews.
+func decide(dr *batchv1alpha1.DirectReservation, v recovery.ReservationVerdict, now time.Time) step {
+	due, _, _ := reservation.Due(dr)
+	switch renewed := reservation.Renewal(dr, now); {
+	case v.Kind == recovery.ReservationDeposed:
+		return step{}
+	case dr.Spec.Release:
+		return step{change: end(batchv1alpha1.ReservationReleased, batchv1alpha1.ReasonReleased, "released by its holder", now)}
+	case v.Kind == recovery.Expire:
+		return step{change: end(batchv1alpha1.ReservationExpired, v.Reason, v.Message, now)}
+	case !renewed.IsZero():
+		return step{change: func(d *batchv1alpha1.DirectReservation) { reservation.Renew(d, renewed) }}
+	case dr.Status.ExpiresAt == nil && dr.Status.Phase == batchv1alpha1.ReservationPending:
+		return step{change: func(d *batchv1alpha1.DirectReservation) { reservation.See(d, now) }, again: due.Sub(now)}
+	case !due.IsZero():
+		return step{again: max(due.Sub(now), time.Millisecond)}
+	default:
+		return step{}
+	}
+}
+
+func end(phase batchv1alpha1.DirectReservationPhase, reason, message string, now time.Time) func(*batchv1alpha1.DirectReservation) {
+	return func(d *batchv1alpha1.DirectReservation) { reservation.End(d, phase, reason, message, now) }
+}
+
+// carryOut writes the change with the version that was read. A lost race is no error: the event of the other write comes.
+func (r *Reconciler) carryOut(ctx context.Context, dr *batchv1alpha1.DirectReservation, s step) error {
+	if s.change == nil {
+		return nil
+	}
+	next := dr.DeepCopy()
+	s.change(next)
+	if err := r.Client.Status().Update(ctx, next); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("writing the status of reservation %s/%s: %w", dr.Namespace, dr.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package jobqueue admits: it keeps a picture of every queue, decides by the pure rules of internal/admission, and claims
+// slots under the fence of internal/ledger. One reconcile is one batch; batches of one queue never overlap.
+package jobqueue
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/admission"
+	"reprise.dev/reprise/internal/executor"
+	"reprise.dev/reprise/internal/incarnation"
+)
+
+// +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobqueues,verbs=get;list;watch;create
+// +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobqueues/status,verbs=update
+// +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobruns;directreservations;scheduledjobs,verbs=get;list;watch
+// +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobruns/status;directreservations/status,verbs=update
+// +kubebuilder:rbac:groups=batch.reprise.dev,resources=queueledgers,verbs=get;create;update
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+
+// Work begins the work of claimed runs.
+type Work interface {
+	// For returns the executor for the run.
+	For(r *batchv1alpha1.JobRun) executor.Executor
+}
+
+// Gate keeps admission back at the start.
+type Gate interface {
+	// Wait returns once admission may begin.
+	Wait(ctx context.Context) error
+}
+
+// Options of a Dispatcher.
+type Options struct {
+	// Client writes, and reads from the cache.
+	Client client.Client
+	// Live reads past the cache.
+	Live client.Reader
+	// Self is this process.
+	Self *incarnation.Self
+	// Gate keeps admission back at the start.
+	Gate Gate
+	// Work begins the work of claimed runs.
+	Work Work
+	// Clock is read once per reconcile.
+	Clock clock.PassiveClock
+	// HTTPDeadline returns when a call that starts now for the run ends at the latest.
+	HTTPDeadline func(r *batchv1alpha1.JobRun, now time.Time) time.Time
+	// JobName returns the name of the Job for the run.
+	JobName func(r *batchv1alpha1.JobRun) string
+}
+
+// Dispatcher admits runs and grants reservations, queue by queue.
+type Dispatcher struct {
+	Options
+	registry
+	wakes wakes
+	holds wakes
+}
+
+// New returns a dispatcher that knows of no queue yet.
+func New(o Options) *Dispatcher {
+	return &Dispatcher{Options: o, registry: newRegistry()}
+}
+
+// Reconcile admits one batch from one queue.
+func (d *Dispatcher) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if err := d.ready(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	jq := &batchv1alpha1.JobQueue{}
+	err := d.Client.Get(ctx, req.NamespacedName, jq)
+	if client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, err
+	}
+	q := d.find(req.NamespacedName)
+	if err != nil {
+		return d.missing(ctx, q)
+	}
+	p := &pass{Dispatcher: d, queue: q, now: d.Clock.Now(), log: ctrl.LoggerFrom(ctx)}
+	if q != nil {
+		q.exists()
+		if err := p.admit(ctx, jq); err != nil {
+			return ctrl.Result{}, quieten(err)
+		}
+	}
+	if err := p.show(ctx, jq); err != nil {
+		return ctrl.Result{}, quieten(err)
+	}
+	return p.next(), nil
+}
+
+// quieten makes a lost race no error: the event of the other write brings the queue back.
+func quieten(err error) error {
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// ready waits until this process leads, every orphan was evaluated and the picture of the queues is complete.
+func (d *Dispatcher) ready(ctx context.Context) error {
+	if _, err := d.Self.Epoch(ctx); err != nil {
+		return err
+	}
+	if err := d.Gate.Wait(ctx); err != nil {
+		return err
+	}
+	return d.synced(ctx)
+}
+
+// missing deals with a queue that does not exist: "default" is created, any other holds its runs, which say so.
+func (d *Dispatcher) missing(ctx context.Context, q *queue) (ctrl.Result, error) {
+	if q == nil {
+		return ctrl.Result{}, nil
+	}
+	wanted, untold := q.waiting()
+	if !wanted {
+		return ctrl.Result{}, nil
+	}
+	if q.key.Name == batchv1alpha1.DefaultQueue {
+		jq := &batchv1alpha1.JobQueue{}
+		jq.Namespace, jq.Name = q.key.Namespace, q.key.Name
+		err := d.Client.Create(ctx, jq)
+		if apierrors.IsAlreadyExists(err) {
+			err = nil
+		}
+		return ctrl.Result{}, err
+	}
+	for _, name := range untold {
+		d.holds.wake(types.NamespacedName{Namespace: q.key.Namespace, Name: name})
+	}
+	return ctrl.Result{}, nil
+}
+
+// limits returns the rules of a queue that are in force.
+func limits(jq *batchv1alpha1.JobQueue) admission.Limits {
+	return admission.Limits{Limit: int(limit(jq)), Suspend: jq.Spec.Suspend}
+}
+
+// limit returns the number of slots of a queue: 1 unless it says otherwise.
+func limit(jq *batchv1alpha1.JobQueue) int32 {
+	if c := jq.Spec.Concurrency; c != nil && c.Limit != nil {
+		return *c.Limit
+	}
+	return 1
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobqueue
+
+import (
+	"context"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/admission"
+	"reprise.dev/reprise/internal/reservation"
+	"reprise.dev/reprise/internal/run"
+)
+
+var log = logf.Log.WithName("jobqueue")
+
+// Wrote takes a run as the API server answered it to our own write: own writes count at once.
+func (d *Dispatcher) Wrote(r *batchv1alpha1.JobRun) { d.observeRun(r) }
+
+// Confirm takes it that the creator of the run is gone, so that it no longer objects.
+func (d *Dispatcher) Confirm(r *batchv1alpha1.JobRun) { d.upsert(r, true) }
+
+func (d *Dispatcher) observeRun(r *batchv1alpha1.JobRun) { d.upsert(r, d.confirmed(r)) }
+
+// upsert puts a version of a run into the picture of its queue. A run that is yet to be resolved is in no queue.
+func (d *Dispatcher) upsert(r *batchv1alpha1.JobRun, confirmed bool) bool {
+	name := run.Queue(r)
+	if name == "" {
+		return true
+	}
+	e, err := admission.RunEntry(r, confirmed, d.admissible(r))
+	if err != nil {
+		log.Error(err, "run left out of its queue", "namespace", r.Namespace, "run", r.Name)
+		return false
+	}
+	key := types.NamespacedName{Namespace: r.Namespace, Name: name}
+	d.remember(r.UID, key)
+	q := d.open(key)
+	q.mu.Lock()
+	counts := q.model.Upsert(e)
+	if counts && e.Waiting {
+		q.names[r.UID] = r.Name
+	} else if counts {
+		delete(q.names, r.UID)
+	}
+	if counts && r.Status.Slot == batchv1alpha1.SlotFree {
+		q.sign(r.UID, e.ChainUID, own, false)
+		d.claims.drop(r.UID)
+	}
+	q.mu.Unlock()
+	d.confirmRetry(r)
+	d.wakes.wake(key)
+	return counts
+}
+
+// observeRunGone takes a run out of the picture. Work of it that may live keeps its slot until it is known to have ended.
+func (d *Dispatcher) observeRunGone(r *batchv1alpha1.JobRun) {
+	key, known := d.forget(r.UID)
+	if !known {
+		return
+	}
+	q := d.open(key)
+	q.mu.Lock()
+	q.model.Delete(r.UID)
+	delete(q.names, r.UID)
+	if len(q.works[r.UID]) > 0 || run.HoldsSlot(r) {
+		q.sign(r.UID, run.ChainUID(r), own, true)
+		q.abandoned[r.UID] = r
+	}
+	q.mu.Unlock()
+	d.wakes.wake(key)
+}
+
+// confirmed reports whether the run has no creator, or its creator's status names its UID.
+func (d *Dispatcher) confirmed(r *batchv1alpha1.JobRun) bool {
+	ctx := context.Background()
+	switch {
+	case r.Status.Phase != batchv1alpha1.JobRunQueued:
+		return true
+	case r.Spec.RetryOf != "":
+		parent := &batchv1alpha1.JobRun{}
+		err := d.Client.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: r.Spec.RetryOf}, parent)
+		return err == nil && parent.Status.Retry != nil && parent.Status.Retry.UID == r.UID
+	case r.Spec.ScheduledTime != nil:
+		sj := &batchv1alpha1.ScheduledJob{}
+		err := d.Client.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: r.Spec.ScheduledJobRef.Name}, sj)
+		return err == nil && activeIn(sj, r.UID)
+	default:
+		return true
+	}
+}
+
+func activeIn(sj *batchv1alpha1.ScheduledJob, uid types.UID) bool {
+	for _, a := range sj.Status.Active {
+		if a.UID == uid {
+			return true
+		}
+	}
+	return false
+}
+
+// admissible reports whether the owner that the run's metadata records exists. Without it the run comes from a backup.
+func (d *Dispatcher) admissible(r *batchv1alpha1.JobRun) bool {
+	owner := metav1.GetControllerOf(r)
+	if owner == nil || owner.Kind != "ScheduledJob" {
+		return true
+	}
+	sj := &batchv1alpha1.ScheduledJob{}
+	err := d.Client.Get(context.Background(), types.NamespacedName{Namespace: r.Namespace, Name: owner.Name}, sj)
+	return err == nil && sj.UID == owner.UID
+}
+
+// confirmRetry tells the picture of a retry that its parent has recorded it.
+func (d *Dispatcher) confirmRetry(parent *batchv1alpha1.JobRun) {
+	if parent.Status.Retry != nil {
+		d.revisit(types.NamespacedName{Namespace: parent.Namespace, Name: parent.Status.Retry.Name}, parent.Status.Retry.UID)
+	}
+}
+
+// observeSchedule tells the picture of the runs that a ScheduledJob has recorded.
+func (d *Dispatcher) observeSchedule(sj *batchv1alpha1.ScheduledJob) {
+	for _, a := range sj.Status.Active {
+		d.revisit(types.NamespacedName{Namespace: sj.Namespace, Name: a.Name}, a.UID)
+	}
+}
+
+// revisit looks again at a run that is recorded by its creator now, if it waits.
+func (d *Dispatcher) revisit(name types.NamespacedName, uid types.UID) {
+	q := d.queueOf(uid)
+	if q == nil {
+		return
+	}
+	q.mu.Lock()
+	_, waits := q.names[uid]
+	q.mu.Unlock()
+	if !waits {
+		return
+	}
+	r := &batchv1alpha1.JobRun{}
+	if err := d.Client.Get(context.Background(), name, r); err == nil && r.UID == uid {
+		d.upsert(r, true)
+	}
+}
+
+func (d *Dispatcher) observeReservation(dr *batchv1alpha1.DirectReservation) {
+	e, err := admission.ReservationEntry(dr)
+	if err != nil {
+		log.Error(err, "reservation left out of its queue", "namespace", dr.Namespace, "reservation", dr.Name)
+		return
+	}
+	q := d.open(reservationKey(dr))
+	q.mu.Lock()
+	if q.model.Upsert(e) && e.Waiting {
+		q.reservations[dr.UID] = true
+	} else {
+		delete(q.reservations, dr.UID)
+	}
+	q.mu.Unlock()
+	d.wakes.wake(q.key)
+}
+
+func (d *Dispatcher) observeReservationGone(dr *batchv1alpha1.DirectReservation) {
+	q := d.open(reservationKey(dr))
+	q.mu.Lock()
+	q.model.Delete(dr.UID)
+	delete(q.reservations, dr.UID)
+	q.mu.Unlock()
+	d.wakes.wake(q.key)
+}
+
+func reservationKey(dr *batchv1alpha1.DirectReservation) types.NamespacedName {
+	return types.NamespacedName{Namespace: dr.Namespace, Name: reservation.Queue(dr)}
+}
+
+func (d *Dispatcher) observeJob(j *batchv1.Job) { d.observeWork(j, "job/"+j.Name, jobLives(j)) }
+
+// observeJobGone does not believe that the work is gone with its Job: pods outlive it for their grace period.
+func (d *Dispatcher) observeJobGone(j *batchv1.Job) {
+	d.verify(j)
+	d.observeWork(j, "job/"+j.Name, false)
+}
+
+func (d *Dispatcher) observePod(p *corev1.Pod) { d.observeWork(p, "pod/"+p.Name, podLives(p)) }
+
+func (d *Dispatcher) observePodGone(p *corev1.Pod) { d.observeWork(p, "pod/"+p.Name, false) }
+
+// observeWork tells the picture of a sign of life that carries the labels of a run.
+func (d *Dispatcher) observeWork(o client.Object, sign string, lives bool) {
+	uid, queueName := types.UID(o.GetLabels()[batchv1alpha1.LabelRunUID]), o.GetLabels()[batchv1alpha1.LabelQueue]
+	if uid == "" || queueName == "" {
+		return
+	}
+	q := d.open(types.NamespacedName{Namespace: o.GetNamespace(), Name: queueName})
+	q.mu.Lock()
+	q.sign(uid, types.UID(o.GetLabels()[batchv1alpha1.LabelChain]), sign, lives)
+	q.mu.Unlock()
+	d.wakes.wake(q.key)
+}
+
+// verify has the work of a run looked for past the cache, if its Job is gone and so is its record.
+func (d *Dispatcher) verify(j *batchv1.Job) {
+	uid := types.UID(j.Labels[batchv1alpha1.LabelRunUID])
+	if uid == "" || d.queueOf(uid) != nil || !jobLives(j) {
+		return
+	}
+	r := &batchv1alpha1.JobRun{}
+	r.Namespace, r.Name, r.UID = j.Namespace, j.Labels[batchv1alpha1.LabelRun], uid
+	r.Spec.Work = &batchv1alpha1.Work{Job: &batchv1alpha1.JobWork{}}
+	r.Status.JobName = j.Name
+	q := d.open(types.NamespacedName{Namespace: j.Namespace, Name: j.Labels[batchv1alpha1.LabelQueue]})
+	q.mu.Lock()
+	q.sign(uid, types.UID(j.Labels[batchv1alpha1.LabelChain]), own, true)
+	q.abandoned[uid] = r
+	q.mu.Unlock()
+}
+
+// jobLives reports whether the Job may have pods, or may get some. One that is suspended gets none; those it had count themselves.
+func jobLives(j *batchv1.Job) bool {
+	for _, c := range j.Status.Conditions {
+		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
+			return false
+		}
+	}
+	return !ptr.Deref(j.Spec.Suspend, false)
+}
+
+// podLives reports whether something of the pod may be running. Terminating for its grace period is alive.
+func podLives(p *corev1.Pod) bool {
+	return p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
+}

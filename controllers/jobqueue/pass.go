@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/admission"
+	"reprise.dev/reprise/internal/ledger"
+	"reprise.dev/reprise/internal/reservation"
+)
+
+// batch is how many slots one swap of the ledger pays for.
+const batch = ledger.MaxIntents / 2
+
+// again is how soon a queue is looked at again that has more to do.
+const again = time.Nanosecond
+
+// pass is one reconcile of one queue.
+type pass struct {
+	*Dispatcher
+	queue *queue
+	now   time.Time
+	log   logr.Logger
+	due   time.Duration // when to look again; zero: never
+}
+
+// admit claims what the rules admit, under the fence.
+func (p *pass) admit(ctx context.Context, jq *batchv1alpha1.JobQueue) error {
+	if err := p.resolve(ctx); err != nil {
+		return err
+	}
+	if err := p.attend(ctx); err != nil {
+		return err
+	}
+	if d := p.decide(limits(jq)); len(d.Admit)+len(d.Activate) == 0 {
+		p.wakeAt(d.Wake)
+		return nil
+	}
+	if err := p.takeover(ctx); err != nil {
+		return err
+	}
+	live := &batchv1alpha1.JobQueue{}
+	if err := p.Live.Get(ctx, p.queue.key, live); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	d := p.decide(limits(live))
+	if err := p.activate(ctx, d.Activate); err != nil {
+		return err
+	}
+	if err := p.claim(ctx, d.Admit); err != nil {
+		return err
+	}
+	p.wakeAt(d.Wake)
+	return nil
+}
+
+func (p *pass) decide(l admission.Limits) admission.Decision {
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	return admission.Decide(p.queue.model, l, p.now, batch)
+}
+
+// activate makes reservations the next in line. They hold nothing yet, so a lost race does no harm.
+func (p *pass) activate(ctx context.Context, entries []admission.Entry) error {
+	for _, e := range entries {
+		dr, err := p.reservation(ctx, e)
+		if dr == nil || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		reservation.Activate(dr, p.Self.Stamp().Epoch, p.now)
+		err = p.Client.Status().Update(ctx, dr)
+		switch {
+		case err == nil:
+			p.observeReservation(dr)
+			p.wakeIn(again)
+		case !apierrors.IsConflict(err) && !apierrors.IsNotFound(err):
+			return fmt.Errorf("activating reservation %s: %w", dr.Name, err)
+		}
+	}
+	return nil
+}
+
+// reservation returns the version of a reservation that a decision was made about, nil if the cache has another.
+func (p *pass) reservation(ctx context.Context, e admission.Entry) (*batchv1alpha1.DirectReservation, error) {
+	dr := &batchv1alpha1.DirectReservation{}
+	err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.queue.key.Namespace, Name: e.Name}, dr)
+	if err != nil || dr.ResourceVersion != e.Version() {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return dr, nil
+}
+
+// run returns the version of a run that a decision was made about, nil if the cache has another.
+func (p *pass) run(ctx context.Context, e admission.Entry) (*batchv1alpha1.JobRun, error) {
+	r := &batchv1alpha1.JobRun{}
+	err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.queue.key.Namespace, Name: e.Name}, r)
+	if err != nil || r.ResourceVersion != e.Version() {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return r, nil
+}
+
+// takeover fences the queue once a term: it raises the epoch of the ledger, voids what an earlier manager may still have on
+// its way, and only then lists, past the cache, what holds slots.
+func (p *pass) takeover(ctx context.Context) error {
+	if p.queue.ledger != nil {
+		return nil
+	}
+	l := ledger.New(p.queue.key, p.Self, p.Client, p.Live)
+	left, err := l.Takeover(ctx)
+	if err != nil {
+		return err
+	}
+	for _, intent := range left {
+		if err := p.touch(ctx, intent); err != nil {
+			return err
+		}
+	}
+	if err := p.listHolders(ctx); err != nil {
+		return err
+	}
+	p.queue.ledger = l
+	return nil
+}
+
+// wakeAt has the queue looked at again at a time; zero: no need.
+func (p *pass) wakeAt(t time.Time) {
+	if !t.IsZero() {
+		p.wakeIn(max(t.Sub(p.now), again))
+	}
+}
+
+func (p *pass) wakeIn(d time.Duration) {
+	if p.due == 0 || d < p.due {
+		p.due = d
+	}
+}
+
+func (p *pass) next() ctrl.Result { return ctrl.Result{RequeueAfter: p.due} }
+
+// definite reports whether the API server has said that it did not carry out the request.
+func definite(err error) bool {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) {
+		return false
+	}
+	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) ||
+		apierrors.IsBadRequest(err) || apierrors.IsUnauthorized(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsGone(err)
+}

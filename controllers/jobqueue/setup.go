@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobqueue
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/controllers/index"
+	"reprise.dev/reprise/internal/run"
+)
+
+// maxBackoff caps how long a queue waits after an error.
+const maxBackoff = 30 * time.Second
+
+// SetupWithManager feeds the dispatcher from the manager's caches, on standby too, and starts it once the manager leads.
+func (d *Dispatcher) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+	if err := d.feed(ctx, mgr.GetCache()); err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("jobqueue").
+		For(&batchv1alpha1.JobQueue{}).
+		WatchesRawSource(d.wakes.source()).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: 16,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](5*time.Millisecond, maxBackoff),
+		}).
+		Complete(d)
+}
+
+// Holds is the event source of runs that the dispatcher has something to tell about: their queue does not exist, or their
+// work has not begun. The JobRun controller watches it.
+func (d *Dispatcher) Holds() source.Source { return d.holds.source() }
+
+func (d *Dispatcher) feed(ctx context.Context, c ctrlcache.Informers) error {
+	for _, w := range []struct {
+		object  client.Object
+		handler cache.ResourceEventHandler
+	}{
+		{&batchv1alpha1.JobRun{}, handle(d.observeRun, d.observeRunGone)},
+		{&batchv1alpha1.DirectReservation{}, handle(d.observeReservation, d.observeReservationGone)},
+		{&batchv1alpha1.ScheduledJob{}, handle(d.observeSchedule, func(*batchv1alpha1.ScheduledJob) {})},
+		{&batchv1alpha1.JobQueue{}, handle(d.observeQueue, func(*batchv1alpha1.JobQueue) {})},
+		{&batchv1.Job{}, handle(d.observeJob, d.observeJobGone)},
+		{&corev1.Pod{}, handle(d.observePod, d.observePodGone)},
+	} {
+		informer, err := c.GetInformer(ctx, w.object)
+		if err != nil {
+			return fmt.Errorf("watching %T: %w", w.object, err)
+		}
+		registration, err := informer.AddEventHandler(w.handler)
+		if err != nil {
+			return fmt.Errorf("watching %T: %w", w.object, err)
+		}
+		d.handler = append(d.handler, registration.HasSynced)
+	}
+	return nil
+}
+
+// handle makes a watch handler of two typed functions: one for what is there, one for what is gone.
+func handle[T client.Object](there, gone func(T)) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { there(o.(T)) },
+		UpdateFunc: func(_, o any) { there(o.(T)) },
+		DeleteFunc: func(o any) {
+			if unknown, missed := o.(cache.DeletedFinalStateUnknown); missed {
+				o = unknown.Obj
+			}
+			gone(o.(T))
+		},
+	}
+}
+
+// observeQueue lets the runs that were held for want of this queue say so no longer.
+func (d *Dispatcher) observeQueue(jq *batchv1alpha1.JobQueue) {
+	if jq.Generation != 1 || jq.Status.ObservedGeneration >= 0 {
+		return
+	}
+	held := &batchv1alpha1.JobRunList{}
+	err := d.Client.List(context.Background(), held, client.InNamespace(jq.Namespace), client.MatchingFields{index.StalledQueue: jq.Name})
+	if err != nil {
+		log.Error(err, "finding the runs that wait for a queue", "namespace", jq.Namespace, "queue", jq.Name)
+		return
+	}
+	for i := range held.Items {
+		if run.Held(&held.Items[i]) {
+			d.holds.wake(client.ObjectKeyFromObject(&held.Items[i]))
+		}
+	}
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobqueue
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/admission"
+	"reprise.dev/reprise/internal/reservation"
+	"reprise.dev/reprise/internal/run"
+)
+
+// touch makes sure that a claim with the version of the intent can no longer land: either the object has another version, or
+// it gets one now. A claim of our own that has landed is acted upon.
+func (p *pass) touch(ctx context.Context, intent batchv1alpha1.Intent) error {
+	if admission.Kind(intent.Kind) == admission.DirectReservation {
+		return p.touchReservation(ctx, intent)
+	}
+	r := &batchv1alpha1.JobRun{}
+	err := p.Live.Get(ctx, client.ObjectKey{Namespace: p.queue.key.Namespace, Name: intent.Name}, r)
+	switch {
+	case apierrors.IsNotFound(err) || (err == nil && r.UID != intent.UID):
+		p.void(intent)
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading run %s of a left-over intent: %w", intent.Name, err)
+	case r.Status.Phase.InProgress() && r.Status.Incarnation != nil && r.Status.Incarnation.ID == p.Self.Stamp().ID && p.Claiming(r.UID):
+		p.taken(ctx, ticket{entry: admission.Entry{Key: admission.Key{UID: r.UID}, Name: r.Name}, object: r})
+		return nil
+	}
+	if r.ResourceVersion == intent.ResourceVersion {
+		run.Fence(r, p.Self.Stamp().Epoch)
+		if err := p.Client.Status().Update(ctx, r); err != nil {
+			return fmt.Errorf("fencing run %s: %w", r.Name, err)
+		}
+	}
+	p.void(intent)
+	p.observeRun(r)
+	return nil
+}
+
+func (p *pass) touchReservation(ctx context.Context, intent batchv1alpha1.Intent) error {
+	dr := &batchv1alpha1.DirectReservation{}
+	err := p.Live.Get(ctx, client.ObjectKey{Namespace: p.queue.key.Namespace, Name: intent.Name}, dr)
+	switch {
+	case apierrors.IsNotFound(err) || (err == nil && dr.UID != intent.UID):
+		p.void(intent)
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading reservation %s of a left-over intent: %w", intent.Name, err)
+	}
+	if dr.ResourceVersion == intent.ResourceVersion {
+		reservation.Fence(dr, p.Self.Stamp().Epoch)
+		if err := p.Client.Status().Update(ctx, dr); err != nil {
+			return fmt.Errorf("fencing reservation %s: %w", dr.Name, err)
+		}
+	}
+	p.void(intent)
+	p.observeReservation(dr)
+	return nil
+}
+
+// void ends what this process assumed of a claim that cannot land any more.
+func (p *pass) void(intent batchv1alpha1.Intent) {
+	p.claims.end(intent.UID, false)
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	p.queue.model.Conflict(intent.UID)
+}
+
+// pageSize of live lists.
+const pageSize = 500
+
+// listHolders reads, past the cache, everything that holds a slot of the queue.
+func (p *pass) listHolders(ctx context.Context) error {
+	runs := func(l client.ObjectList) {
+		for i := range l.(*batchv1alpha1.JobRunList).Items {
+			r := &l.(*batchv1alpha1.JobRunList).Items[i]
+			p.Self.Check("run "+r.Name, run.Epoch(r))
+			if run.Queue(r) == p.queue.key.Name {
+				p.observeRun(r)
+			}
+		}
+	}
+	reservations := func(l client.ObjectList) {
+		for i := range l.(*batchv1alpha1.DirectReservationList).Items {
+			dr := &l.(*batchv1alpha1.DirectReservationList).Items[i]
+			p.Self.Check("reservation "+dr.Name, dr.Status.Epoch)
+			if reservation.Queue(dr) == p.queue.key.Name {
+				p.observeReservation(dr)
+			}
+		}
+	}
+	jobs := func(l client.ObjectList) {
+		for i := range l.(*batchv1.JobList).Items {
+			p.observeJob(&l.(*batchv1.JobList).Items[i])
+		}
+	}
+	pods := func(l client.ObjectList) {
+		for i := range l.(*corev1.PodList).Items {
+			p.observePod(&l.(*corev1.PodList).Items[i])
+		}
+	}
+	ofQueue := client.MatchingLabels{batchv1alpha1.LabelQueue: p.queue.key.Name}
+	for _, what := range []struct {
+		list  client.ObjectList
+		which client.ListOption
+		see   func(client.ObjectList)
+	}{
+		{&batchv1alpha1.JobRunList{}, client.MatchingFields{"status.slot": string(batchv1alpha1.SlotHeld)}, runs},
+		{&batchv1alpha1.DirectReservationList{}, client.MatchingFields{"status.phase": string(batchv1alpha1.ReservationGranted)}, reservations},
+		{&batchv1.JobList{}, ofQueue, jobs},
+		{&corev1.PodList{}, ofQueue, pods},
+	} {
+		if err := p.pages(ctx, what.list, what.which, what.see); err != nil {
+			return fmt.Errorf("listing what holds slots of queue %s: %w", p.queue.key, err)
+		}
+	}
+	return nil
+}
+
+func (p *pass) pages(ctx context.Context, list client.ObjectList, which client.ListOption, see func(client.ObjectList)) error {
+	for more := ""; ; {
+		err := p.Live.List(ctx, list, client.InNamespace(p.queue.key.Namespace), which, client.Limit(pageSize), client.Continue(more))
+		if err != nil {
+			return err
+		}
+		see(list)
+		if more = list.GetContinue(); more == "" {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package notification
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/notify"
+)
+
+// world is the receivers, and what they were told. It outlives managers.
+type world struct {
+	api client.WithWatch
+
+	mu         sync.Mutex
+	answers    []int // of the next calls; 200 after them
+	faults     []int // of the next status writes; none after them
+	acks       map[string]int
+	violations []string
+}
+
+// RoundTrip is every receiver at once.
+func (w *world) RoundTrip(request *http.Request) (*http.Response, error) {
+	var e struct{ ID, Type, Subject string }
+	if err := json.NewDecoder(request.Body).Decode(&e); err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := request.Context().Err(); err != nil {
+		return nil, err
+	}
+	receiver := request.URL.Hostname()
+	if w.stateOf(e.Subject, receiver, e.Type) != batchv1alpha1.AnnouncementOwed {
+		w.violations = append(w.violations, fmt.Sprintf("%s was sent to %s though it was on record", e.ID, receiver))
+	}
+	status := take(&w.answers, http.StatusOK)
+	if status == 0 {
+		return nil, errors.New("connection reset")
+	}
+	if status == http.StatusOK {
+		w.acks[receiver+" "+e.ID]++
+	}
+	return &http.Response{StatusCode: status, Body: http.NoBody, Request: request}, nil
+}
+
+func (w *world) stateOf(run, receiver, event string) batchv1alpha1.AnnouncementState {
+	r := &batchv1alpha1.JobRun{}
+	if err := w.api.Get(context.Background(), types.NamespacedName{Namespace: "team", Name: run}, r); err != nil {
+		return ""
+	}
+	i := slices.IndexFunc(r.Status.Announcements, func(a batchv1alpha1.Announcement) bool { return a.Receiver == receiver && a.Event == event })
+	return r.Status.Announcements[i].State
+}
+
+// write is a status write that may fail before it, or lose its answer after it.
+func (w *world) write(_ context.Context, write func() error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	conflict := apierrors.NewConflict(schema.GroupResource{}, "run", errors.New("somebody wrote"))
+	switch take(&w.faults, 0) {
+	case 1:
+		return conflict
+	case 2:
+		return errors.Join(conflict, write())
+	default:
+		return write()
+	}
+}
+
+func TestEveryAnnouncementIsMadeUnderCrashesConflictsAndFailures(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		queue := queueNaming("ops", "http://ops", "audit", "http://audit")
+		objects, names := []client.Object{queue}, []string{}
+		for i := range rapid.IntRange(1, 3).Draw(rt, "runs") {
+			r := failedRun(fmt.Sprintf("run-%d", i), queue)
+			r.Status.Announcements = notify.Owed(r, queue, true)
+			objects, names = append(objects, r), append(names, r.Name)
+		}
+		w := &world{
+			api:     newAPI(objects...),
+			answers: rapid.SliceOfN(rapid.SampledFrom([]int{0, 200, 302, 503}), 0, 12).Draw(rt, "answers"),
+			faults:  rapid.SliceOfN(rapid.IntRange(0, 2), 0, 8).Draw(rt, "faults"),
+			acks:    map[string]int{},
+		}
+		restarts := rapid.IntRange(0, 3).Draw(rt, "restarts")
+		steps := rapid.IntRange(1, 10).Draw(rt, "steps between restarts")
+
+		restarted := w.live(t, names, restarts, steps)
+
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, v := range w.violations {
+			rt.Error(v)
+		}
+		for _, name := range names {
+			for _, receiver := range []string{"ops", "audit"} {
+				for _, kind := range []string{"failed", "permanently_failed"} {
+					acks := w.acks[receiver+" uid-"+name+"/"+kind]
+					if acks < 1 || acks > 1+restarted {
+						rt.Errorf("%s acknowledged %s/%s %d times, with %d restarts", receiver, name, kind, acks, restarted)
+					}
+				}
+			}
+		}
+	})
+}
+
+// live lets managers come and go until everything is settled, and returns how many of them were ended before that.
+func (w *world) live(t *testing.T, names []string, restarts, steps int) int {
+	now := finished
+	for ended := 0; ; ended++ {
+		b := start(t, w.api, statusWrites(w.write))
+		b.r.Sender = &notify.Sender{Client: &http.Client{Transport: w}}
+		b.clock.SetTime(now)
+		for n := 0; ended == restarts || n < steps; n++ {
+			if w.settled(b, names) {
+				b.stop()
+				return ended
+			}
+			b.see(names...)
+			b.step()
+			now = now.Add(5 * time.Second)
+			b.clock.SetTime(now)
+		}
+		b.stop()
+	}
+}
+
+func (w *world) settled(b *bench, names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return !notify.Settled(b.run(name).Status.Announcements) })
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduledjob
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/schedule"
+)
+
+// plan is what is to be done for a ScheduledJob now.
+type plan struct {
+	// invalid is why the schedule or its zone cannot be used; nil if they can.
+	invalid error
+	// seen is what to remember of the schedule.
+	seen schedule.Seen
+	// standing of the runs.
+	standing standing
+	// taken are the runs found unrecorded that are to be recorded as fires.
+	taken []*batchv1alpha1.JobRun
+	// decision on what to fire.
+	decision schedule.Decision
+	// spec and state that the decision rests on.
+	spec  schedule.Spec
+	state schedule.State
+}
+
+// decide plans for a ScheduledJob. It is pure.
+func decide(sj *batchv1alpha1.ScheduledJob, runs []batchv1alpha1.JobRun, now time.Time) plan {
+	p := plan{}
+	p.spec, p.invalid = specOf(sj)
+	last := lastSeen(sj)
+	p.seen = schedule.Observe(last, sj.CreationTimestamp.Time, ruleOf(sj), now)
+	p.standing = stand(ticks{sj: sj, last: last, seen: p.seen, valid: p.invalid == nil, now: now}, runs)
+	p.taken = take(p.spec.Overlap, p.standing)
+	p.state = schedule.State{
+		Since:        p.seen.Since,
+		SettledRunAt: timeOf(sj.Status.FiredRunAt),
+		Active:       p.standing.unsettled,
+		LastSkipped:  lastSkipped(sj),
+	}
+	for _, r := range p.taken {
+		p.state.Made = append(p.state.Made, r.Spec.ScheduledTime.Time)
+		if !r.Status.Phase.Terminal() {
+			p.state.Active++
+		}
+	}
+	p.decision = schedule.Decide(p.spec, p.state, now)
+	return p
+}
+
+// take picks those of the found runs that count as fires. With overlap forbidden it depends on what is unsettled besides:
+// the creator that died may have meant a run to be Skipped. Then none counts; its tick is decided anew, and finds it. Of
+// several at most the oldest did not overlap with another.
+func take(overlap schedule.OverlapPolicy, s standing) []*batchv1alpha1.JobRun {
+	switch {
+	case overlap != schedule.Forbid || len(s.found) == 0:
+		return s.found
+	case s.unsettled > 0:
+		return nil
+	default:
+		return s.found[:1]
+	}
+}
+
+// specOf returns the rules by which the ScheduledJob fires. An invalid one fires nothing, as if suspended.
+func specOf(sj *batchv1alpha1.ScheduledJob) (schedule.Spec, error) {
+	spec := schedule.Spec{
+		RunAt:                   timeOf(sj.Spec.RunAt),
+		Suspend:                 sj.Spec.Suspend,
+		StartingDeadlineSeconds: sj.Spec.StartingDeadlineSeconds,
+		MissedRunPolicy:         schedule.MissedRunPolicy(sj.Spec.MissedRunPolicy),
+		Overlap:                 schedule.OverlapPolicy(sj.Spec.ConcurrencyPolicy),
+		MaxQueued:               int(sj.Spec.MaxQueuedRuns),
+	}
+	if sj.Spec.Schedule == "" {
+		return spec, nil
+	}
+	cron, err := schedule.Parse(sj.Spec.Schedule, sj.Spec.TimeZone, sj.CreationTimestamp.Time)
+	if err != nil {
+		spec.Suspend = true
+		return spec, err
+	}
+	spec.Cron = &cron
+	return spec, nil
+}
+
+func ruleOf(sj *batchv1alpha1.ScheduledJob) schedule.Rule {
+	return schedule.Rule{Schedule: sj.Spec.Schedule, TimeZone: sj.Spec.TimeZone, RunAt: timeOf(sj.Spec.RunAt), Suspended: sj.Spec.Suspend}
+}
+
+// lastSeen reads from status what was remembered of the schedule, nil if it was never acted on.
+func lastSeen(sj *batchv1alpha1.ScheduledJob) *schedule.Seen {
+	if sj.Status.ObservedSchedule == "" {
+		return nil
+	}
+	seen := &schedule.Seen{Rule: sj.Status.ObservedSchedule}
+	if h := sj.Status.HandledThrough; h != nil {
+		seen.Since = h.Time
+	}
+	return seen
+}
+
+// lastSkipped reports whether the tick that was settled last was skipped because of overlap.
+func lastSkipped(sj *batchv1alpha1.ScheduledJob) bool {
+	skipped, fired := sj.Status.LastSkippedTime, sj.Status.LastScheduleTime
+	return skipped != nil && (fired == nil || skipped.After(fired.Time))
+}
+
+func timeOf(t *metav1.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	return &t.Time
+}

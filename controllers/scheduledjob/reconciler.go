@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package scheduledjob fires ScheduledJobs: it creates the JobRun of every tick that internal/schedule says is due, and
+// records the fire in the ScheduledJob's status.
+//
+// A run is executed only if the status of its ScheduledJob names its UID, so creating it is no fire yet: recording it is.
+// That is one write, with the version of the ScheduledJob that was decided upon. Dying before it leaves a run that waits;
+// the next pass finds it, under its own name, and records it. Nothing else is remembered, in memory or elsewhere.
+//
+// One file a part: observe.go reads, standing.go and decide.go decide (pure), fire.go creates, record.go makes the new
+// status (pure), expire.go deletes what has fired and is to go.
+package scheduledjob
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/incarnation"
+)
+
+// +kubebuilder:rbac:groups=batch.reprise.dev,resources=scheduledjobs,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups=batch.reprise.dev,resources=scheduledjobs/status,verbs=update
+// +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobruns,verbs=get;list;watch;create
+
+const (
+	// soon is when a ScheduledJob is looked at again that somebody changed in between, or that the cache showed too late.
+	soon = 200 * time.Millisecond
+	// farthest is the longest wait for a tick. A wait is measured in elapsed time: a wall clock that is set forward meanwhile
+	// would make the tick late by as much.
+	farthest = 10 * time.Minute
+)
+
+// Gate keeps fires back at the start.
+type Gate interface {
+	// Wait returns once every orphan was evaluated.
+	Wait(ctx context.Context) error
+}
+
+// Reconciler fires ScheduledJobs.
+type Reconciler struct {
+	// Client writes, and reads from the cache, which has the indexes of controllers/index.
+	Client client.Client
+	// Live reads past the cache.
+	Live client.Reader
+	// Self is this process.
+	Self *incarnation.Self
+	// Gate keeps fires back at the start.
+	Gate Gate
+	// Clock is read once per reconcile.
+	Clock clock.PassiveClock
+}
+
+// scope is one reconcile of one ScheduledJob: the time, read once, and what was found.
+type scope struct {
+	*Reconciler
+	sj   *batchv1alpha1.ScheduledJob
+	runs []batchv1alpha1.JobRun
+	plan plan
+	now  time.Time
+	log  logr.Logger
+}
+
+// Reconcile fires what is due, records it, and waits for the next tick.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if err := r.ready(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	sj := &batchv1alpha1.ScheduledJob{}
+	if err := r.Client.Get(ctx, req.NamespacedName, sj); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !sj.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	s := &scope{Reconciler: r, sj: sj, now: r.Clock.Now(), log: ctrl.LoggerFrom(ctx)}
+	result, err := s.pass(ctx)
+	if apierrors.IsConflict(err) {
+		// Somebody wrote in between, perhaps this process, whose own writes bring nothing back.
+		return ctrl.Result{RequeueAfter: soon, Priority: new(0)}, nil
+	}
+	return result, err
+}
+
+// ready waits until this process leads and every orphan was evaluated.
+func (r *Reconciler) ready(ctx context.Context) error {
+	if _, err := r.Self.Epoch(ctx); err != nil {
+		return err
+	}
+	return r.Gate.Wait(ctx)
+}
+
+// pass is the sentence: decide, fire, record, and if nothing is left to come, go.
+func (s *scope) pass(ctx context.Context) (ctrl.Result, error) {
+	if there, err := s.decide(ctx); !there || err != nil {
+		return ctrl.Result{}, err
+	}
+	fired := s.fire(ctx)
+	if err := s.record(ctx, fired); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if fired.failure != nil {
+		return ctrl.Result{}, fired.failure
+	}
+	if _, expires := expiry(s.sj); expires {
+		return s.expire(ctx)
+	}
+	return s.next(), nil
+}
+
+// decide plans from the cache and, before anything is fired, again from the ScheduledJob as it is: what the cache shows
+// may have been fired already, edited, deleted, or replaced by a namesake. It reports false if there is nothing to do for it.
+func (s *scope) decide(ctx context.Context) (bool, error) {
+	if err := s.observe(ctx); err != nil || len(s.plan.decision.Fire) == 0 {
+		return true, err
+	}
+	live := &batchv1alpha1.ScheduledJob{}
+	if err := s.Live.Get(ctx, client.ObjectKeyFromObject(s.sj), live); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	if live.UID != s.sj.UID || !live.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	s.sj = live
+	return true, s.observe(ctx)
+}
+
+func (s *scope) next() ctrl.Result {
+	wake := s.plan.decision.Wake
+	if wake.IsZero() {
+		return ctrl.Result{}
+	}
+	// Without a priority of its own what was found at the start would keep the low one of that first list for good.
+	return ctrl.Result{RequeueAfter: min(max(wake.Sub(s.now), time.Millisecond), farthest), Priority: new(0)}
+}

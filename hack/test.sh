@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs the tests. PKG chooses packages (default: all), RACE=1 turns the race detector on.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source hack/lib.sh
+
+own_cluster
+flags=(-timeout 30m)
+if [[ ${RACE:-} == 1 ]]; then
+  flags+=(-race)
+  export CGO_ENABLED=1
+fi
+
+main_module() {
+  "$(tool gotestsum)" --format pkgname --format-hide-empty-pkg -- "${flags[@]}" "${packages[@]}"
+}
+
+project_module() {
+  (cd test/project && go test "${flags[@]}" ./...)
+}
+
+read -r -a packages <<<"${PKG:-./...}"
+start=$SECONDS
+result=0
+# Once here, or several packages at once would each wait for the first build of the binaries within their own timeout.
+KUBEBUILDER_ASSETS=$(go run ./hack/localplane assets)
+export KUBEBUILDER_ASSETS
+phase "tests of ${packages[*]}" main_module || result=1
+if [[ -z ${PKG:-} ]]; then
+  phase "tests of the PROJECT file" project_module || result=1
+fi
+if [[ $result != 0 ]]; then
+  echo "FAIL: some tests failed ($((SECONDS - start)) s)"
+  exit 1
+fi
+echo "PASS: all tests passed ($((SECONDS - start)) s)"

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+	"time"
+)
+
+// backOff keeps a run out until its notBefore.
+type backOff struct{}
+
+// Check refuses a run whose notBefore has not come.
+func (backOff) Check(s *Slots, c *Candidate) Verdict {
+	if c.NotBefore.After(s.Now) {
+		return refuse(CodeBackOff, fmt.Sprintf("it waits until %s (spec.notBefore)", c.NotBefore.UTC().Format(time.RFC3339)))
+	}
+	return Verdict{}
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"github.com/google/btree"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// item is everything known under one UID: a record, or work without one, or both.
+type item struct {
+	entry    Entry
+	known    bool // there is a record, which is entry
+	workload bool // something works for the run
+	assumed  bool // a claim of the known version is on the way
+	outdated bool // a newer version than the known one exists
+	due      bool // the back-off was over at the queue's horizon
+	chainUID types.UID
+	in       *btree.BTreeG[*item] // where it waits; nil: nowhere
+}
+
+// waits reports whether the record wants a slot that it does not have.
+func (it *item) waits() bool { return it.known && it.entry.Waiting && !it.entry.Holds }
+
+// holds reports whether a slot is used under this UID. However many signs there are, it is one slot.
+func (it *item) holds() bool {
+	return it.workload || it.assumed || (it.known && it.entry.Holds)
+}
+
+func (it *item) reservation() bool { return it.entry.Kind == DirectReservation }
+
+// change applies f to the item of a UID and moves the item, and the others of its chain, to where they then belong.
+func (q *Queue) change(uid types.UID, f func(*item)) {
+	it := q.items[uid]
+	if it == nil {
+		it = &item{entry: Entry{Key: Key{UID: uid}}}
+		q.items[uid] = it
+	}
+	before := q.leave(it)
+	f(it)
+	it.due = false
+	if !it.known && !it.workload {
+		delete(q.items, uid)
+		q.fence(before)
+		return
+	}
+	after := q.join(it)
+	if before != after {
+		q.fence(before)
+	}
+	q.fence(after)
+	q.place(it)
+}
+
+// leave takes the item out of the order, the counts and its chain, and returns that chain.
+func (q *Queue) leave(it *item) *chain {
+	if it.in != nil {
+		it.in.Delete(it)
+		it.in = nil
+	}
+	q.count(it, -1)
+	c := q.chains[it.chainUID]
+	c.remove(it)
+	return c
+}
+
+// join counts the item, enters it into its chain and returns that chain. The order follows once the chain is known to be
+// fenced or not.
+func (q *Queue) join(it *item) *chain {
+	q.count(it, 1)
+	if it.chainUID == "" {
+		return nil
+	}
+	c := q.chains[it.chainUID]
+	if c == nil {
+		c = &chain{uid: it.chainUID}
+		q.chains[it.chainUID] = c
+	}
+	c.add(it)
+	return c
+}
+
+func (q *Queue) count(it *item, n int) {
+	switch {
+	case it.holds() && it.reservation():
+		q.counts.Reserved += n
+	case it.holds():
+		q.counts.Running += n
+	}
+	switch {
+	case !it.waits():
+	case it.reservation() && it.entry.Active:
+		q.waitActive += n
+	case it.reservation():
+		q.waitTurn += n
+	case !it.assumed:
+		q.counts.Queued += n
+	}
+}
+
+// place puts the item where it waits.
+func (q *Queue) place(it *item) {
+	to := q.where(it)
+	if to == it.in {
+		return
+	}
+	if it.in != nil {
+		it.in.Delete(it)
+	}
+	if to != nil {
+		to.ReplaceOrInsert(it)
+	}
+	it.in = to
+}
+
+func (q *Queue) where(it *item) *btree.BTreeG[*item] {
+	switch {
+	case !it.waits() || it.assumed:
+		return nil
+	case it.reservation() && it.entry.Active:
+		return q.active
+	case it.reservation():
+		return q.pending
+	case !it.entry.Confirmed || q.chains[it.chainUID].fenced:
+		return nil
+	case !it.entry.NotBefore.IsZero() && !it.due:
+		return q.parked
+	default:
+		return q.ready
+	}
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/google/btree"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// treeDegree makes nodes of 31 to 63 entries: two or three levels for any queue that is met.
+const treeDegree = 32
+
+// Queue is what is known of one queue. It is not safe for concurrent use.
+type Queue struct {
+	items  map[types.UID]*item
+	chains map[types.UID]*chain
+	gone   graves
+
+	// What waits is in at most one of these. Ready, active and pending are in the order of service, parked by NotBefore.
+	ready   *btree.BTreeG[*item]
+	parked  *btree.BTreeG[*item]
+	active  *btree.BTreeG[*item]
+	pending *btree.BTreeG[*item]
+
+	counts     Counts
+	waitActive int // reservations that are Active, those whose grant is on the way included
+	waitTurn   int // reservations that are Pending
+	horizon    time.Time
+	ops        uint64
+}
+
+// Counts are the numbers that a queue shows in its status.
+type Counts struct {
+	// Queued is the number of runs waiting: in back-off, fenced and unconfirmed ones included.
+	Queued int
+	// Running is the number of slots used by runs, those of claims on the way and of work without a record included.
+	Running int
+	// Reserved is the number of slots used by reservations, those of grants on the way included.
+	Reserved int
+}
+
+// NewQueue returns a queue of which nothing is known.
+func NewQueue() *Queue {
+	q := &Queue{items: map[types.UID]*item{}, chains: map[types.UID]*chain{}, gone: newGraves(graveLimit)}
+	byKey := func(a, b *item) bool {
+		q.ops++
+		return a.entry.Compare(b.entry.Key) < 0
+	}
+	q.ready = btree.NewG(treeDegree, byKey)
+	q.active = btree.NewG(treeDegree, byKey)
+	q.pending = btree.NewG(treeDegree, byKey)
+	q.parked = btree.NewG(treeDegree, func(a, b *item) bool {
+		q.ops++
+		return cmp.Or(a.entry.NotBefore.Compare(b.entry.NotBefore), a.entry.Compare(b.entry.Key)) < 0
+	})
+	return q
+}
+
+// Upsert tells of a version of an object, from a watch event or from the answer to a write, and reports whether it counts.
+// It does not if a newer version is known or the object was deleted: then nothing changes, and a caller whose claim was
+// answered so late must not act upon it. The version already known may be told again, with another Confirmed or Waiting.
+// Confirmed is remembered, whoever says later that he has not seen it: what a creator has recorded stays so. A newer version
+// ends what Assume and Conflict said of the one before: a claim is pinned to its version.
+func (q *Queue) Upsert(e Entry) bool {
+	if q.gone.has(e.UID) {
+		return false
+	}
+	if e.Kind == JobRun {
+		e.ChainUID = cmp.Or(e.ChainUID, e.UID)
+	}
+	if it := q.items[e.UID]; it != nil && it.known && e.ResourceVersion < it.entry.ResourceVersion {
+		return false
+	}
+	q.change(e.UID, func(it *item) {
+		if !it.known || e.ResourceVersion > it.entry.ResourceVersion {
+			it.assumed, it.outdated = false, false
+		}
+		e.Confirmed = e.Confirmed || it.entry.Confirmed
+		it.known, it.entry, it.chainUID = true, e, e.ChainUID
+	})
+	return true
+}
+
+// Delete tells that an object is gone. It stays gone: a UID is never used again, so versions of it that are told later are
+// late. A slot that the object used is free unless Workload says otherwise, which therefore has to be told of before the
+// work is started.
+func (q *Queue) Delete(uid types.UID) {
+	q.gone.add(uid)
+	if q.items[uid] == nil {
+		return
+	}
+	q.change(uid, func(it *item) {
+		it.known, it.assumed, it.outdated = false, false, false
+		it.entry = Entry{Name: it.entry.Name, Key: Key{UID: uid}}
+	})
+}
+
+// Workload tells whether anything lives that works for a run: a Job, a pod, a call of this process. While it does it uses
+// the slot of the run and fences the run's chain, whatever the record says and also when there is none.
+func (q *Queue) Workload(runUID, chainUID types.UID, holds bool) {
+	it := q.items[runUID]
+	if it == nil && !holds {
+		return
+	}
+	if it != nil && it.workload == holds {
+		return
+	}
+	q.change(runUID, func(it *item) {
+		it.workload = holds
+		if !it.known {
+			it.chainUID = cmp.Or(chainUID, runUID)
+		}
+	})
+}
+
+// Assume tells that a claim or grant of this version is about to be sent: from now on it counts as holding a slot, until a
+// newer version is told, or the object's end, or Unassume or Conflict. It reports false, and the claim must not be sent, if
+// that version is not the one known or may not be admitted any more.
+func (q *Queue) Assume(uid types.UID, resourceVersion uint64) bool {
+	it := q.items[uid]
+	if it == nil || it.outdated || it.entry.ResourceVersion != resourceVersion {
+		return false
+	}
+	if it.in != q.ready && it.in != q.active {
+		return false // since it was decided, something came in its way
+	}
+	q.change(uid, func(it *item) { it.assumed = true })
+	return true
+}
+
+// Unassume tells that the claim was never sent or has definitely failed, and that the version may be claimed again.
+func (q *Queue) Unassume(uid types.UID) {
+	if it := q.items[uid]; it != nil && it.assumed {
+		q.change(uid, func(it *item) { it.assumed = false })
+	}
+}
+
+// Conflict tells that the claim has failed because the object has a newer version. It is not claimed again until that version
+// is told, but keeps its place.
+func (q *Queue) Conflict(uid types.UID) {
+	if it := q.items[uid]; it != nil && it.assumed {
+		q.change(uid, func(it *item) { it.assumed, it.outdated = false, true })
+	}
+}
+
+// Counts returns the numbers that a queue shows in its status.
+func (q *Queue) Counts() Counts { return q.counts }
+
+// NextWake returns the first time after now at which a run's back-off ends, zero if no run is in back-off.
+func (q *Queue) NextWake(now time.Time) time.Time {
+	q.advance(now)
+	if it, ok := q.parked.Min(); ok {
+		return it.entry.NotBefore
+	}
+	return time.Time{}
+}
+
+// Ops returns how many comparisons of entries and looks at candidates were made so far, for benchmarks.
+func (q *Queue) Ops() uint64 { return q.ops }
+
+// advance moves runs whose back-off is over into the order of service. A clock that was set back moves them out again.
+func (q *Queue) advance(now time.Time) {
+	now = now.Round(0) // only the wall clock can be compared with what is stored
+	if now.Before(q.horizon) {
+		q.park(now)
+	}
+	q.horizon = now
+	for {
+		it, ok := q.parked.Min()
+		if !ok || it.entry.NotBefore.After(now) {
+			return
+		}
+		it.due = true
+		q.place(it)
+	}
+}
+
+func (q *Queue) park(now time.Time) {
+	for _, it := range q.items {
+		if it.due && it.entry.NotBefore.After(now) {
+			it.due = false
+			q.place(it)
+		}
+	}
+}

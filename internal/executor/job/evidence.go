@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobwork
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/executor"
+)
+
+// recheckAfter is how soon work that is to end is looked at again, in case the events of its pods do not reach the run.
+const recheckAfter = 10 * time.Second
+
+// Sight is what was read live of a run's work: the Job first, so that a pod it had made by then is among the pods.
+type Sight struct {
+	// Job of the run; nil if there is none.
+	Job *batchv1.Job
+	// Pods that carry the run's UID.
+	Pods []corev1.Pod
+	// Closed says that no Job can come into being for the run any more, although there is none.
+	Closed bool
+}
+
+// Judge tells what a sight proves about the work of a run.
+func Judge(r *batchv1alpha1.JobRun, s Sight) executor.Evidence {
+	live := livePods(s.Pods)
+	switch {
+	case s.Job == nil:
+		return absent(s, live)
+	case finished(s.Job) != nil:
+		return ended(r, s, live)
+	case sealed(s.Job):
+		return halted(s, live)
+	default:
+		return executor.Evidence{Life: executor.Alive, Detail: describe(s.Job, live)}
+	}
+}
+
+// absent judges work without a Job. Nothing to be seen is not yet the end of it: a creation may be on its way.
+func absent(s Sight, live []*corev1.Pod) executor.Evidence {
+	switch {
+	case len(live) > 0:
+		return executor.Evidence{Life: executor.Alive, Detail: "the Job is gone; " + list(live), RecheckAfter: recheckAfter}
+	case len(s.Pods) > 0:
+		return executor.Evidence{Life: executor.Unknown, Stopped: s.Closed, Detail: "the Job was removed; its pods have ended"}
+	default:
+		return executor.Evidence{Life: executor.NeverStarted, Stopped: s.Closed}
+	}
+}
+
+// ended judges a finished Job. A Job that we stopped fails by it, since its pods then end with an error: such a failure is
+// no outcome of the work. Success and a passed deadline are, whatever came later.
+func ended(r *batchv1alpha1.JobRun, s Sight, live []*corev1.Pod) executor.Evidence {
+	e := executor.Evidence{Life: executor.Ended, Stopped: len(live) == 0}
+	if !e.Stopped {
+		e.Detail, e.RecheckAfter = list(live), recheckAfter
+	}
+	end := finished(s.Job)
+	if sealed(s.Job) && end.Type == batchv1.JobFailed && end.Reason != batchv1.JobReasonDeadlineExceeded {
+		e.Life = executor.Unknown
+		e.Detail = strings.Join(append([]string{"the work was stopped"}, texts(e.Detail)...), "; ")
+		return e
+	}
+	e.Outcome = outcome(r, s.Job, end, s.Pods)
+	return e
+}
+
+// halted judges a Job that we suspended. The Job controller may make a pod until it has seen the suspension, which its
+// condition tells; a placeholder was suspended from the start.
+func halted(s Sight, live []*corev1.Pod) executor.Evidence {
+	placeholder := s.Job.Annotations[AnnotationSealed] == SealedPlaceholder
+	waits := func(why string) executor.Evidence {
+		return executor.Evidence{Life: executor.Alive, Detail: why, RecheckAfter: recheckAfter}
+	}
+	switch {
+	case len(live) > 0:
+		return waits("the work is being stopped; " + list(live))
+	case s.Job.DeletionTimestamp != nil:
+		return waits(fmt.Sprintf("Job %s is being deleted, which frees its name", s.Job.Name))
+	case !placeholder && !has(s.Job, batchv1.JobSuspended):
+		return waits(fmt.Sprintf("Job %s is to be suspended; the Job controller has not confirmed it", s.Job.Name))
+	case placeholder && len(s.Pods) == 0:
+		return executor.Evidence{Life: executor.NeverStarted, Stopped: true}
+	default:
+		return executor.Evidence{Life: executor.Unknown, Stopped: true, Detail: "the work was stopped"}
+	}
+}
+
+// finished returns the condition that ended the Job, or nil. The Job controller writes it only when no pod is left to end.
+func finished(job *batchv1.Job) *batchv1.JobCondition {
+	for i := range job.Status.Conditions {
+		c := &job.Status.Conditions[i]
+		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
+
+func has(job *batchv1.Job, t batchv1.JobConditionType) bool {
+	for _, c := range job.Status.Conditions {
+		if c.Type == t {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// sealed reports whether we suspended the Job for good. One that a person suspended may go on.
+func sealed(job *batchv1.Job) bool {
+	return job.Annotations[AnnotationSealed] != "" && ptr.Deref(job.Spec.Suspend, false)
+}
+
+// Lives reports whether something of the pod may be running, or may come to run. A terminating pod lives until its
+// containers have ended, but not one that no node has got: the API server binds none that is being deleted.
+func Lives(pod *corev1.Pod) bool {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return false
+	}
+	return pod.DeletionTimestamp == nil || pod.Spec.NodeName != ""
+}
+
+func livePods(pods []corev1.Pod) []*corev1.Pod {
+	var live []*corev1.Pod
+	for i := range pods {
+		if Lives(&pods[i]) {
+			live = append(live, &pods[i])
+		}
+	}
+	return live
+}
+
+func texts(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}

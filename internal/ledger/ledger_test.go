@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/ledger"
+)
+
+var key = types.NamespacedName{Namespace: "ns", Name: "gpu"}
+
+// leader is a process whose epoch is a word that sorts.
+type leader struct {
+	epoch   string
+	deposed []string
+}
+
+func (l *leader) Check(where, stored string) int {
+	c := strings.Compare(stored, l.epoch)
+	if c > 0 {
+		l.Deposed(where, stored)
+	}
+	return c
+}
+func (l *leader) Stamp() *batchv1alpha1.Incarnation {
+	return &batchv1alpha1.Incarnation{Epoch: l.epoch}
+}
+func (l *leader) Deposed(where, _ string) { l.deposed = append(l.deposed, where) }
+
+func store(t *testing.T) client.WithWatch {
+	s := runtime.NewScheme()
+	NewWithT(t).Expect(batchv1alpha1.AddToScheme(s)).To(Succeed())
+	return fake.NewClientBuilder().WithScheme(s).Build()
+}
+
+func intents(names ...string) []batchv1alpha1.Intent {
+	var all []batchv1alpha1.Intent
+	for _, n := range names {
+		all = append(all, batchv1alpha1.Intent{Kind: "JobRun", Name: n, UID: types.UID("uid-" + n), ResourceVersion: "1"})
+	}
+	return all
+}
+
+func stored(t *testing.T, c client.Reader) batchv1alpha1.QueueLedgerSpec {
+	book := &batchv1alpha1.QueueLedger{}
+	NewWithT(t).Expect(c.Get(t.Context(), key, book)).To(Succeed())
+	return book.Spec
+}
+
+func TestATakeoverRaisesTheEpochAndKeepsTheIntentsThatWereLeft(t *testing.T) {
+	g := NewWithT(t)
+	c := store(t)
+	first := ledger.New(key, &leader{epoch: "a"}, c, c)
+	g.Expect(first.Takeover(t.Context())).To(BeEmpty())
+	g.Expect(first.Swap(t.Context(), intents("x", "y"))).To(Succeed())
+
+	second := ledger.New(key, &leader{epoch: "b"}, c, c)
+	g.Expect(second.Takeover(t.Context())).To(Equal(intents("x", "y")))
+	g.Expect(stored(t, c)).To(Equal(batchv1alpha1.QueueLedgerSpec{Epoch: "b", Intents: intents("x", "y")}))
+	g.Expect(second.Takeover(t.Context())).To(Equal(intents("x", "y")), "a takeover whose answer was lost is repeated")
+}
+
+func TestADeposedLeaderCanNoLongerSwapAndEnds(t *testing.T) {
+	g := NewWithT(t)
+	c := store(t)
+	old := &leader{epoch: "a"}
+	first := ledger.New(key, old, c, c)
+	g.Expect(first.Takeover(t.Context())).To(BeEmpty())
+	g.Expect(ledger.New(key, &leader{epoch: "b"}, c, c).Takeover(t.Context())).To(BeEmpty())
+
+	g.Expect(first.Swap(t.Context(), intents("x"))).To(MatchError(ledger.ErrDeposed))
+	g.Expect(old.deposed).To(HaveLen(1))
+	g.Expect(stored(t, c).Intents).To(BeEmpty())
+}
+
+func TestALateLeaderDoesNotLowerTheEpoch(t *testing.T) {
+	g := NewWithT(t)
+	c := store(t)
+	g.Expect(ledger.New(key, &leader{epoch: "b"}, c, c).Takeover(t.Context())).To(BeEmpty())
+	old := &leader{epoch: "a"}
+	_, err := ledger.New(key, old, c, c).Takeover(t.Context())
+	g.Expect(err).To(MatchError(ledger.ErrDeposed))
+	g.Expect(old.deposed).To(HaveLen(1))
+	g.Expect(stored(t, c).Epoch).To(Equal("b"))
+}
+
+func TestAfterAnUnansweredSwapTheNextOneIsMadeFromALiveRead(t *testing.T) {
+	for name, lands := range map[string]bool{"that was carried out": true, "that was not carried out": false} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := store(t)
+			lose := false
+			lossy := interceptor.NewClient(c, interceptor.Funcs{
+				Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+					if !lose {
+						return c.Update(ctx, o, opts...)
+					}
+					lose = false
+					if lands {
+						g.Expect(c.Update(ctx, o, opts...)).To(Succeed())
+					}
+					return errors.New("the connection was lost")
+				},
+			})
+			l := ledger.New(key, &leader{epoch: "a"}, lossy, c)
+			g.Expect(l.Takeover(t.Context())).To(BeEmpty())
+			lose = true
+			g.Expect(l.Swap(t.Context(), intents("x"))).To(MatchError(ledger.ErrUnanswered))
+			g.Expect(l.Swap(t.Context(), intents("y"))).To(Succeed())
+			g.Expect(stored(t, c).Intents).To(Equal(intents("y")))
+		})
+	}
+}
+
+func TestASwapOfOurOwnThatLandsLateCannotUndoALaterOne(t *testing.T) {
+	g := NewWithT(t)
+	c := store(t)
+	var late *batchv1alpha1.QueueLedger
+	slow := interceptor.NewClient(c, interceptor.Funcs{
+		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+			if late == nil {
+				late = o.DeepCopyObject().(*batchv1alpha1.QueueLedger)
+				return errors.New("no answer in time")
+			}
+			return c.Update(ctx, o, opts...)
+		},
+	})
+	l := ledger.New(key, &leader{epoch: "a"}, slow, c)
+	g.Expect(l.Takeover(t.Context())).To(BeEmpty())
+	g.Expect(l.Swap(t.Context(), intents("x"))).To(MatchError(ledger.ErrUnanswered))
+	g.Expect(l.Swap(t.Context(), intents("y"))).To(Succeed())
+	g.Expect(apierrors.IsConflict(c.Update(t.Context(), late))).To(BeTrue(), "the late request finds another version")
+	g.Expect(stored(t, c).Intents).To(Equal(intents("y")))
+}
+
+func TestADeletedLedgerEndsTheProcessSinceTheFenceIsGone(t *testing.T) {
+	g := NewWithT(t)
+	c := store(t)
+	me := &leader{epoch: "a"}
+	l := ledger.New(key, me, c, c)
+	g.Expect(l.Takeover(t.Context())).To(BeEmpty())
+	book := &batchv1alpha1.QueueLedger{}
+	book.Namespace, book.Name = key.Namespace, key.Name
+	g.Expect(c.Delete(t.Context(), book)).To(Succeed())
+	g.Expect(l.Swap(t.Context(), intents("x"))).To(MatchError(ledger.ErrDeposed))
+	g.Expect(me.deposed).To(HaveLen(1))
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package notify
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+)
+
+func queueWith(receivers ...string) *batchv1alpha1.JobQueue {
+	q := &batchv1alpha1.JobQueue{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "main"},
+		Spec:       batchv1alpha1.JobQueueSpec{Notifications: &batchv1alpha1.QueueNotifications{}},
+	}
+	for _, name := range receivers {
+		q.Spec.Notifications.Receivers = append(q.Spec.Notifications.Receivers,
+			batchv1alpha1.NotificationReceiver{Name: name, URL: "http://" + name + ".test/events"})
+	}
+	return q
+}
+
+func runIn(phase batchv1alpha1.JobRunPhase) *batchv1alpha1.JobRun {
+	return &batchv1alpha1.JobRun{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "nightly", UID: "uid-1"},
+		Status:     batchv1alpha1.JobRunStatus{Phase: phase, Queue: "main"},
+	}
+}
+
+// names returns "receiver event" of each announcement.
+func names(announcements []batchv1alpha1.Announcement) []string {
+	var out []string
+	for _, a := range announcements {
+		out = append(out, a.Receiver+" "+a.Event)
+	}
+	return out
+}
+
+func TestEveryReceiverIsOwedTheEndOfARun(t *testing.T) {
+	cases := map[string]struct {
+		phase     batchv1alpha1.JobRunPhase
+		queue     *batchv1alpha1.JobQueue
+		permanent bool
+		want      []string
+	}{
+		"a completed run":           {batchv1alpha1.JobRunCompleted, queueWith("ops"), false, []string{"ops job.run.completed"}},
+		"a failed run that goes on": {batchv1alpha1.JobRunFailed, queueWith("ops"), false, []string{"ops job.run.failed"}},
+		"a skipped run":             {batchv1alpha1.JobRunSkipped, queueWith("ops"), false, []string{"ops job.run.skipped"}},
+		"a cancelled run":           {batchv1alpha1.JobRunCancelled, queueWith("ops"), false, []string{"ops job.run.cancelled"}},
+		"a chain that has failed for good": {
+			batchv1alpha1.JobRunFailed, queueWith("ops", "audit"), true,
+			[]string{"ops job.run.failed", "audit job.run.failed", "ops job.run.permanently_failed", "audit job.run.permanently_failed"},
+		},
+		"a run that is not terminal":     {batchv1alpha1.JobRunRunning, queueWith("ops"), true, nil},
+		"a queue without notifications":  {batchv1alpha1.JobRunFailed, &batchv1alpha1.JobQueue{}, true, nil},
+		"a queue that names no receiver": {batchv1alpha1.JobRunFailed, queueWith(), true, nil},
+		"a queue that does not exist":    {batchv1alpha1.JobRunFailed, nil, true, nil},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got := Owed(runIn(c.phase), c.queue, c.permanent)
+			g.Expect(names(got)).To(Equal(c.want))
+			for _, a := range got {
+				g.Expect(a).To(Equal(batchv1alpha1.Announcement{Receiver: a.Receiver, Event: a.Event, State: batchv1alpha1.AnnouncementOwed}))
+			}
+		})
+	}
+}
+
+func TestEveryTerminalPhaseHasAnEventAndNoOtherHas(t *testing.T) {
+	for _, phase := range []batchv1alpha1.JobRunPhase{
+		batchv1alpha1.JobRunQueued, batchv1alpha1.JobRunRunning, batchv1alpha1.JobRunCancelling,
+		batchv1alpha1.JobRunCompleted, batchv1alpha1.JobRunFailed, batchv1alpha1.JobRunSkipped, batchv1alpha1.JobRunCancelled,
+	} {
+		NewWithT(t).Expect(Owed(runIn(phase), queueWith("ops"), false)).To(HaveLen(map[bool]int{true: 1}[phase.Terminal()]), string(phase))
+	}
+}
+
+func TestAPermanentFailureFoundLaterIsAddedOnce(t *testing.T) {
+	g := NewWithT(t)
+	first := Owed(runIn(batchv1alpha1.JobRunFailed), queueWith("ops"), false)
+	first[0].State = batchv1alpha1.AnnouncementDelivered
+
+	once := Add(first, PermanentFailure(queueWith("ops", "audit")))
+	g.Expect(names(once)).To(Equal([]string{"ops job.run.failed", "ops job.run.permanently_failed", "audit job.run.permanently_failed"}))
+	g.Expect(once[0].State).To(Equal(batchv1alpha1.AnnouncementDelivered))
+	g.Expect(first).To(HaveLen(1))
+
+	g.Expect(Add(once, PermanentFailure(queueWith("ops", "audit")))).To(Equal(once))
+	g.Expect(Add(once, PermanentFailure(queueWith("renamed")))).To(Equal(once))
+}
+
+func TestAddLeavesTheSliceItWasGivenAlone(t *testing.T) {
+	g := NewWithT(t)
+	roomy := make([]batchv1alpha1.Announcement, 0, 8)
+	roomy = append(roomy, Owed(runIn(batchv1alpha1.JobRunFailed), queueWith("ops"), false)...)
+	Add(roomy, PermanentFailure(queueWith("ops")))
+	g.Expect(roomy[:2][1]).To(BeZero())
+}
+
+func TestTheMostThatCanBeOwedFitsIntoStatus(t *testing.T) {
+	g := NewWithT(t)
+	eight := queueWith("a", "b", "c", "d", "e", "f", "g", "h")
+	others := queueWith("i", "j", "k", "l", "m", "n", "o", "p")
+	all := Add(Owed(runIn(batchv1alpha1.JobRunFailed), eight, false), Owed(runIn(batchv1alpha1.JobRunFailed), others, true))
+	g.Expect(all).To(HaveLen(16))
+}
+
+func TestSettledMeansNothingIsOwed(t *testing.T) {
+	is := func(states ...batchv1alpha1.AnnouncementState) bool {
+		var as []batchv1alpha1.Announcement
+		for _, s := range states {
+			as = append(as, batchv1alpha1.Announcement{State: s})
+		}
+		return Settled(as)
+	}
+	g := NewWithT(t)
+	g.Expect(is()).To(BeTrue())
+	g.Expect(is(batchv1alpha1.AnnouncementDelivered, batchv1alpha1.AnnouncementAbandoned)).To(BeTrue())
+	g.Expect(is(batchv1alpha1.AnnouncementDelivered, batchv1alpha1.AnnouncementOwed)).To(BeFalse())
+}

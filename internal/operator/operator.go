@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/controllers/directreservation"
+	"reprise.dev/reprise/controllers/history"
+	"reprise.dev/reprise/controllers/index"
+	"reprise.dev/reprise/controllers/jobqueue"
+	"reprise.dev/reprise/controllers/jobrun"
+	"reprise.dev/reprise/controllers/notification"
+	"reprise.dev/reprise/controllers/scheduledjob"
+	"reprise.dev/reprise/controllers/startup"
+	"reprise.dev/reprise/internal/egress"
+	httpwork "reprise.dev/reprise/internal/executor/http"
+	jobwork "reprise.dev/reprise/internal/executor/job"
+	"reprise.dev/reprise/internal/incarnation"
+	"reprise.dev/reprise/internal/notify"
+)
+
+// Operator is one manager process.
+type Operator struct {
+	options Options
+	manager ctrl.Manager
+	gate    *startup.Gate
+	http    *httpwork.Executor
+}
+
+// New wires a manager process against the API server of config. It starts nothing.
+func New(ctx context.Context, config *rest.Config, o Options) (*Operator, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	lease, leader, err := newLease(config, o)
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := newManager(config, o, lease)
+	if err != nil {
+		return nil, err
+	}
+	op := &Operator{options: o, manager: mgr, gate: startup.NewGate()}
+	return op, op.wire(ctx, leader)
+}
+
+// wire makes the parts and connects them.
+func (op *Operator) wire(ctx context.Context, leader httpwork.Leader) error {
+	o, mgr := op.options, op.manager
+	c, live := mgr.GetClient(), mgr.GetAPIReader()
+	self := incarnation.New(incarnation.Options{
+		ID: o.ID, Lease: o.lease(), Alone: !o.LeaderElect, Pod: o.Pod,
+		Reader: live, Client: c, Clock: o.Clock, Exit: o.Exit, Log: o.Log.WithName("incarnation"),
+	})
+	outgoing := egress.NewClient(o.AllowedOutgoing)
+	op.http = httpwork.New(httpwork.Options{
+		Reader: live, Client: outgoing, Clock: clock.RealClock{}, Leader: leader, DefaultTimeout: o.HTTPTimeout, LeaseDuration: o.LeaseDuration,
+		Epoch: func() string { return self.Stamp().Epoch }, Ended: self.Ended, Log: o.Log.WithName("http"),
+	})
+	executors := jobrun.Executors{HTTP: op.http, Job: jobwork.New(jobwork.Options{Client: c, Live: live, Self: self})}
+	dispatcher := jobqueue.New(jobqueue.Options{
+		Client: c, Live: live, Self: self, Gate: op.gate, Work: executors, Clock: o.Clock,
+		HTTPDeadline: func(r *batchv1alpha1.JobRun, now time.Time) time.Time {
+			return httpwork.Deadline(r, o.HTTPTimeout, now)
+		},
+		JobName: jobwork.Name,
+	})
+	cleanup := startup.New(self, c, op.gate, o.Clock, o.Log.WithName("startup"))
+	runs := &jobrun.Reconciler{
+		Client: c, Live: live, Self: self, Executors: executors, Queues: dispatcher, Startup: cleanup, Clock: o.Clock,
+		Defaults: jobrun.Defaults{RecoveryPolicy: o.RecoveryPolicy, KeepOrphans: !o.CleanupStaleOnStartup},
+		Ended:    op.http.Events(),
+	}
+	reservations := &directreservation.Reconciler{Client: c, Self: self, Startup: cleanup, Clock: o.Clock}
+	schedules := &scheduledjob.Reconciler{Client: c, Live: live, Self: self, Gate: op.gate, Clock: o.Clock}
+	past := &history.Reconciler{Client: c, Live: live, Self: self, Gate: op.gate, Clock: o.Clock}
+	news := &notification.Reconciler{Client: c, Live: live, Sender: &notify.Sender{Client: outgoing}, Clock: o.Clock}
+
+	for _, set := range []func() error{
+		func() error { return index.Register(ctx, mgr.GetFieldIndexer()) },
+		func() error { return mgr.Add(cleanup) },
+		func() error { return dispatcher.SetupWithManager(ctx, mgr) },
+		func() error { return runs.SetupWithManager(mgr, dispatcher.Holds()) },
+		func() error { return reservations.SetupWithManager(mgr) },
+		func() error { return schedules.SetupWithManager(mgr) },
+		func() error { return past.SetupWithManager(mgr) },
+		func() error { return news.SetupWithManager(mgr) },
+	} {
+		if err := set(); err != nil {
+			return fmt.Errorf("wiring the manager: %w", err)
+		}
+	}
+	return nil
+}
+
+// Run works until ctx ends, and then ends in good order: nothing more is admitted or fired, calls in flight may end within
+// the drain timeout and the rest is aborted, outcomes are recorded, and the lease is released last. It returns an error,
+// without any of this, if the lease is lost.
+func (op *Operator) Run(ctx context.Context) error {
+	working, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		select {
+		case <-ctx.Done():
+			op.drain(working)
+			stop()
+		case <-working.Done():
+		}
+	}()
+	err := op.manager.Start(working)
+	stop()
+	<-drained
+	return err
+}
+
+// recordTimeout is how long the outcomes of drained calls may take to be written.
+const recordTimeout = 5 * time.Second
+
+func (op *Operator) drain(ctx context.Context) {
+	op.options.Log.Info("ending: nothing more is admitted, draining calls", "calls", op.http.Calls())
+	op.gate.Shut()
+	limit, cancel := context.WithTimeout(ctx, op.options.DrainTimeout)
+	op.http.Drain(limit)
+	cancel()
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, recordTimeout, true, func(context.Context) (bool, error) {
+		return op.http.Unrecorded() == 0, nil
+	})
+	if err != nil {
+		op.options.Log.Info("ending with outcomes not recorded; the next manager recovers their runs", "runs", op.http.Unrecorded())
+	}
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package retry
+
+import (
+	"time"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/run"
+)
+
+// Conclude completes the status of a run that is getting its outcome, in the same write: what follows for its chain. It
+// reports whether the chain has failed for good with it. The run has its terminal phase and no retry.
+func Conclude(r *batchv1alpha1.JobRun, now time.Time) (failedForGood bool) {
+	s := Settle(r)
+	s.show(r, now)
+	if run.IsRoot(r) {
+		count(r, r)
+	}
+	return s.Failed
+}
+
+// Tell brings the status of a terminal run up to date with the other runs of its chain: its conditions, and on the root
+// status.chain. The runs are those that the cache has of the chain; the run itself may be newer than its copy among them.
+func Tell(r *batchv1alpha1.JobRun, runs []batchv1alpha1.JobRun, now time.Time) {
+	members := membersOf(r, runs)
+	latest := members[0]
+	for _, m := range members {
+		if run.Attempt(m) > run.Attempt(latest) {
+			latest = m
+		}
+	}
+	s := Settle(latest)
+	if latest == r && unseen(r, runs) {
+		s = Settlement{Reason: batchv1alpha1.ReasonRetrying, Message: "retry " + r.Status.Retry.Name + " was created"}
+	}
+	s.show(r, now)
+	if run.IsRoot(r) {
+		for _, m := range members {
+			count(r, m)
+		}
+	}
+}
+
+// membersOf returns the runs of a chain, r first: those whose parent names them, or is gone and names nobody any more. A run
+// that was made late or by hand and is not recorded is no member.
+func membersOf(r *batchv1alpha1.JobRun, runs []batchv1alpha1.JobRun) []*batchv1alpha1.JobRun {
+	byName := map[string]*batchv1alpha1.JobRun{r.Name: r}
+	for i := range runs {
+		if runs[i].UID != r.UID {
+			byName[runs[i].Name] = &runs[i]
+		}
+	}
+	members := []*batchv1alpha1.JobRun{r}
+	for i := range runs {
+		o := byName[runs[i].Name]
+		if o == r {
+			continue
+		}
+		parent := byName[o.Spec.RetryOf]
+		if parent == nil || (parent.Status.Retry != nil && parent.Status.Retry.UID == o.UID) {
+			members = append(members, o)
+		}
+	}
+	return members
+}
+
+// unseen reports whether the retry that r names is missing because the runs are older than r, rather than deleted. A retry
+// is made before it is recorded, so runs that show the record would show the retry.
+func unseen(r *batchv1alpha1.JobRun, runs []batchv1alpha1.JobRun) bool {
+	if r.Status.Retry == nil {
+		return false
+	}
+	for i := range runs {
+		if runs[i].UID == r.UID {
+			shown := runs[i].Status.Retry
+			return shown == nil || shown.UID != r.Status.Retry.UID
+		}
+	}
+	return false
+}
+
+// count adds a run of the chain to what the root tells. What was known before stays known: runs that were deleted count, and
+// a crash is not forgotten.
+func count(root, member *batchv1alpha1.JobRun) {
+	if root.Status.Chain == nil {
+		root.Status.Chain = &batchv1alpha1.ChainStatus{LatestName: root.Name, Attempts: 1}
+	}
+	chain := root.Status.Chain
+	if n := run.Attempt(member) + 1; n > chain.Attempts {
+		chain.LatestName, chain.Attempts = member.Name, n
+	}
+	if member.Status.Reason == batchv1alpha1.ReasonCrashRecovery {
+		chain.CrashRecovered = true
+	}
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package schedule
+
+import "time"
+
+// fireOne applies the overlap policy Forbid to the eligible ticks. At most one of them fires; all others overlap with
+// it, or with what runs already. The first tick to overlap leaves a Skipped run, so that it can be seen; those after it
+// are only counted until a tick fires again, or a job that runs for a week would bury the history in Skipped runs.
+func (d *Decision) fireOne(s Schedule, eligible window, overlapping bool) {
+	total := eligible.count(s)
+	if total == 0 {
+		return
+	}
+	first := s.Between(eligible.after, eligible.through, 2)
+	overlapped := total
+	d.explain(RunsActive, "skipped: an earlier run is not settled and overlap is forbidden")
+	if !overlapping {
+		d.explain(Fired, "fired for %s", first[0].Format(time.RFC3339))
+		d.Fire = append(d.Fire, Tick{Time: first[0]})
+		d.LastSkipped = false
+		first = first[1:]
+		overlapped--
+	}
+	if overlapped == 0 {
+		return
+	}
+	if !d.LastSkipped {
+		d.Fire = append(d.Fire, Tick{Time: first[0], Skip: true})
+		d.LastSkipped = true
+		overlapped--
+	}
+	d.Overlapped = overlapped
+}

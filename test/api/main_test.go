@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package api tests the whole manager, in process and built, against a real API server with kube-controller-manager beside
+// it and a small fake kubelet. Each test has a namespace, and where it needs one a manager, of its own.
+package api
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"reprise.dev/reprise/internal/controlplane"
+	"reprise.dev/reprise/internal/fakekubelet"
+)
+
+var (
+	plane   *controlplane.Plane
+	kubelet *fakekubelet.Kubelet
+)
+
+// startTimeout allows for the first build of the control plane's binaries on a machine.
+const startTimeout = 15 * time.Minute
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (code int, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	plane, err = controlplane.Acquire(ctx, controlplane.Options{ControllerManager: true, CRDDirs: []string{"config/crd/bases"}})
+	if err != nil {
+		return 1, err
+	}
+	defer func() {
+		if stopErr := plane.Stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	if !plane.Existing() {
+		if kubelet, err = fakekubelet.Start(ctx, plane.Config(), fakekubelet.Options{}); err != nil {
+			return 1, err
+		}
+		defer kubelet.Stop()
+	}
+	return m.Run(), nil
+}
