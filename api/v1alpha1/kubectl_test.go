@@ -37,7 +37,7 @@ func TestKubectlExplainsTheFieldsInOurWords(t *testing.T) {
 		"jobrun.spec.retryPolicy":       {"how often and how soon a failed run is tried again", "maxRetries is the number of automatic retries"},
 		"jobrun.spec.work":              {"exactly one of job and http"},
 		"jobrun.spec.work.job.template": {"template is the Job to create", "REPRISE_IDEMPOTENCY_KEY"},
-		"jobrun.status.phase":           {"phase of this attempt", "Queued, Running, Cancelling, Completed, Failed, Skipped, Cancelled"},
+		"jobrun.status.phase":           {"phase of this attempt", "Queued Running Cancelling Completed Failed Skipped Cancelled"},
 		"scheduledjob.spec":             {"schedule is a cron expression of five fields", "suspend stops firing"},
 		"scheduledjob.spec.runTemplate.work.http.cloudEvent": {"CloudEvents 1.0 envelope", "agent:agent-7:scheduled"},
 		"jobqueue.spec.concurrency.limit":                    {"number of slots"},

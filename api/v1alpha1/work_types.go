@@ -39,7 +39,7 @@ type JobRunTemplateSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Type string `json:"type,omitempty"`
 
-	// work is what the run executes.
+	// work is what the run executes: exactly one of job (pods) and http (a call made by the manager).
 	// +optional
 	Work *Work `json:"work,omitempty"`
 

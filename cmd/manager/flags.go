@@ -42,7 +42,7 @@ func bind(flags *flag.FlagSet, o *operator.Options) {
 		if err != nil {
 			return fmt.Errorf("%w: %w", errNotPrefix, err)
 		}
-		o.AllowedOutgoing = prefixes
+		o.AllowedOutgoing = append(o.AllowedOutgoing, prefixes...)
 		return nil
 	})
 }

@@ -9,12 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/admission"
+	jobwork "reprise.dev/reprise/internal/executor/job"
 	"reprise.dev/reprise/internal/reservation"
 	"reprise.dev/reprise/internal/run"
 )
@@ -187,7 +187,7 @@ func (d *Dispatcher) observeJobGone(j *batchv1.Job) {
 	d.observeWork(j, "job/"+j.Name, false)
 }
 
-func (d *Dispatcher) observePod(p *corev1.Pod) { d.observeWork(p, "pod/"+p.Name, podLives(p)) }
+func (d *Dispatcher) observePod(p *corev1.Pod) { d.observeWork(p, "pod/"+p.Name, jobwork.Lives(p)) }
 
 func (d *Dispatcher) observePodGone(p *corev1.Pod) { d.observeWork(p, "pod/"+p.Name, false) }
 
@@ -221,17 +221,15 @@ func (d *Dispatcher) verify(j *batchv1.Job) {
 	q.mu.Unlock()
 }
 
-// jobLives reports whether the Job may have pods, or may get some. One that is suspended gets none; those it had count themselves.
+// jobLives reports whether the Job may get pods. One that has finished, or that was stopped by us and knows it, gets none; those
+// it had count themselves.
 func jobLives(j *batchv1.Job) bool {
+	sealed := j.Annotations[jobwork.AnnotationSealed]
 	for _, c := range j.Status.Conditions {
-		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
+		over := c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed || (c.Type == batchv1.JobSuspended && sealed != "")
+		if over && c.Status == corev1.ConditionTrue {
 			return false
 		}
 	}
-	return !ptr.Deref(j.Spec.Suspend, false)
-}
-
-// podLives reports whether something of the pod may be running. Terminating for its grace period is alive.
-func podLives(p *corev1.Pod) bool {
-	return p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
+	return sealed != jobwork.SealedPlaceholder
 }

@@ -34,7 +34,7 @@ func (s *scope) work(ctx context.Context) (ctrl.Result, error) {
 	case executor.Alive:
 		return ctrl.Result{RequeueAfter: ev.RecheckAfter}, nil
 	default:
-		return s.resume(ctx)
+		return ctrl.Result{}, s.resume(ctx, ev)
 	}
 }
 
@@ -63,30 +63,30 @@ func atWork(job *batchv1.Job) bool {
 
 // resume deals with a Running run of this process whose work is not there. It was never begun, because the start failed:
 // a Job is started now. Or it was begun and has been taken away, or it is a call that nobody makes: the run failed.
-func (s *scope) resume(ctx context.Context) (ctrl.Result, error) {
+func (s *scope) resume(ctx context.Context, ev executor.Evidence) error {
 	if same, err := s.refresh(ctx); !same || err != nil {
-		return ctrl.Result{}, err
+		return err
 	}
 	switch {
 	case s.run.Status.JobName == "":
-		return ctrl.Result{}, s.finish(ctx, end{
+		return s.finish(ctx, end{
 			phase: batchv1alpha1.JobRunFailed, reason: batchv1alpha1.ReasonCrashRecovery,
 			message: "the run was Running but this manager makes no call for it", stopped: true,
 		})
-	case s.Queues.Started(s.run.UID):
-		return ctrl.Result{}, s.finish(ctx, end{
+	case ev.Life != executor.NeverStarted || s.Queues.Started(s.run.UID):
+		return s.finish(ctx, end{
 			phase: batchv1alpha1.JobRunFailed, reason: batchv1alpha1.ReasonWorkMissing,
 			message: fmt.Sprintf("Job %s was removed while the run was Running", s.run.Status.JobName),
 		})
 	}
 	err := s.Executors.For(s.run).Start(ctx, s.run)
 	if rejected := (*executor.Rejected)(nil); errors.As(err, &rejected) {
-		return ctrl.Result{}, s.finish(ctx, end{phase: batchv1alpha1.JobRunFailed, reason: rejected.Reason, message: rejected.Message})
+		return s.finish(ctx, end{phase: batchv1alpha1.JobRunFailed, reason: rejected.Reason, message: rejected.Message})
 	}
 	if err == nil {
 		s.Queues.MarkStarted(s.run.UID)
 	}
-	return ctrl.Result{}, err
+	return err
 }
 
 // stop ends the work of a Cancelling run of this process, and records Cancelled once nothing of it lives.

@@ -93,7 +93,7 @@ func start(t *testing.T, api client.WithWatch, through interceptor.Funcs) *bench
 		Sender: &notify.Sender{Client: &http.Client{Transport: transport}},
 		Clock:  b.clock,
 	}
-	b.r.init()
+	b.r.prepare()
 	if err := b.r.wakeThrough(t.Context(), b.queue); err != nil {
 		t.Fatal(err)
 	}

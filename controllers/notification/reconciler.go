@@ -59,7 +59,7 @@ type Reconciler struct {
 // SetupWithManager registers the controller and its courier. Both run only while the manager leads, and deliveries that
 // are under way when it ends are cut short.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.init()
+	r.prepare()
 	if err := mgr.Add(r.courier); err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-func (r *Reconciler) init() {
+func (r *Reconciler) prepare() {
 	r.courier = &notify.Courier{Carry: r.carry, Wake: r.wake, Clock: r.Clock}
 }
 

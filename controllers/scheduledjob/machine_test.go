@@ -25,7 +25,9 @@ type machine struct {
 	sj   *batchv1alpha1.ScheduledJob
 	runs map[string]*batchv1alpha1.JobRun
 	now  time.Time
-	born int
+	// born counts the runs, births numbers them.
+	born   int
+	births map[types.UID]int
 	// settledBefore is the last edit or resume: no run is created for a tick up to it.
 	settledBefore time.Time
 	// once says that the schedule was never edited or suspended, so that every tick can be accounted for.
@@ -37,7 +39,7 @@ type machine struct {
 
 func newMachine(t *rapid.T) *machine {
 	m := &machine{
-		sj: hourly(), runs: map[string]*batchv1alpha1.JobRun{}, now: dawn, once: true,
+		sj: hourly(), runs: map[string]*batchv1alpha1.JobRun{}, births: map[types.UID]int{}, now: dawn, once: true,
 		recorded: map[int64]bool{}, executed: map[int64]types.UID{},
 	}
 	m.sj.Status = batchv1alpha1.ScheduledJobStatus{}
@@ -74,17 +76,12 @@ func (m *machine) wait(t *rapid.T) {
 	m.now = m.now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "seconds")) * time.Second)
 }
 
-// visible is what the cache shows of the runs, in any order: those that nobody has recorded may be missing.
+// visible is what the cache shows of the runs. It may lack the newest ones; those on record are then read live.
 func (m *machine) visible(t *rapid.T) []batchv1alpha1.JobRun {
-	var seen []batchv1alpha1.JobRun
-	for _, name := range slices.Sorted(maps.Keys(m.runs)) {
-		r := m.runs[name]
-		hidden := r.Status.Phase == batchv1alpha1.JobRunQueued && !m.named(r) && rapid.IntRange(0, 3).Draw(t, "hidden") == 0
-		if !hidden {
-			seen = append(seen, *r.DeepCopy())
-		}
-	}
-	return seen
+	newest := rapid.IntRange(max(0, m.born-3), m.born).Draw(t, "newest in the cache")
+	return slices.DeleteFunc(m.everything(), func(r batchv1alpha1.JobRun) bool {
+		return m.births[r.UID] > newest && r.Status.Phase == batchv1alpha1.JobRunQueued && !m.named(&r)
+	})
 }
 
 func (m *machine) everything() []batchv1alpha1.JobRun {
@@ -141,6 +138,7 @@ func (m *machine) add(r *batchv1alpha1.JobRun) {
 	r.UID = types.UID(fmt.Sprintf("uid-%d", m.born))
 	r.CreationTimestamp = metav1.NewTime(m.now)
 	r.Status.Phase = batchv1alpha1.JobRunQueued
+	m.births[r.UID] = m.born
 	m.runs[r.Name] = r
 }
 
@@ -213,7 +211,6 @@ func (m *machine) remove(t *rapid.T) {
 }
 
 func (m *machine) manual(*rapid.T) {
-	m.born++
 	r := manual(fmt.Sprintf("m%d", m.born))
 	m.add(&r)
 }

@@ -11,10 +11,6 @@ import (
 // Flag is the name of the manager's flag that lifts the rule for some addresses.
 const Flag = "allow-outgoing-cidr"
 
-// FlagHelp is its help text.
-const FlagHelp = "comma-separated address ranges, such as 127.0.0.0/8, that outgoing calls may reach although they are " +
-	"loopback, link-local, unspecified, multicast or metadata addresses (default none)"
-
 // Forbidden says that a call was refused because of the address it would have gone to. It is in the chain of the client's
 // error.
 type Forbidden struct {

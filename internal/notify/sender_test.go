@@ -4,7 +4,6 @@ package notify
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -162,11 +161,8 @@ func TestNoMoreOfAResponseIsReadThanTheBound(t *testing.T) {
 }
 
 func TestWhatWentWrongShowsNoMoreOfTheAddressThanItsHost(t *testing.T) {
-	g := NewWithT(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	g.Expect(err).NotTo(HaveOccurred())
-	closed := listener.Addr().String()
-	g.Expect(listener.Close()).To(Succeed())
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
 	broken := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		connection, _, _ := http.NewResponseController(w).Hijack()
 		_ = connection.Close()
@@ -179,7 +175,7 @@ func TestWhatWentWrongShowsNoMoreOfTheAddressThanItsHost(t *testing.T) {
 		url    string
 		want   string
 	}{
-		"a closed port":          {allowing, "http://u:hidden@" + closed + "/hidden?token=hidden", "connection refused"},
+		"a closed port":          {allowing, "http://u:hidden@" + closed.Listener.Addr().String() + "/hidden?token=hidden", "connection refused"},
 		"a connection cut short": {allowing, broken.URL + "/hidden?token=hidden", "EOF"},
 		"a forbidden address":    {refusing, broken.URL + "/hidden?token=hidden", "--allow-outgoing-cidr"},
 		"a bad port":             {allowing, "http://receiver.test:hidden/", "cannot be parsed"},

@@ -43,6 +43,7 @@ func TestConditions(t *testing.T) {
 		{"a completed retry says all by its phase", succeeded, last, nil},
 		{"a root whose chain failed for good is failed and stalled", lost, root, []string{"Failed", "Stalled"}},
 		{"a failed retry in a chain that failed for good is stalled", lost, between, []string{"Stalled"}},
+		{"a run that was set aside is not stalled with the chain", lost, aRun("late", phase(batchv1alpha1.JobRunSkipped), attempt(1, "root")), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := c.run.DeepCopy()

@@ -239,6 +239,22 @@ func TestACallForgottenInFlightIsForgottenWhenItEnds(t *testing.T) {
 	}
 }
 
+func TestAnOutcomeIsUnrecordedFromTheEndOfTheCallUntilItIsForgotten(t *testing.T) {
+	s, reached := silent(t)
+	b := newBench(t, loopback)
+	r := claimed("a", batchv1alpha1.HTTPWork{URL: s.URL})
+	b.start(r)
+	await(t, "the call", reached)
+	inFlight := b.Unrecorded()
+	b.stop(r)
+	b.awaitEnd(r)
+	atEnd := b.Unrecorded()
+	b.Forget(r.UID)
+	if after := b.Unrecorded(); inFlight != 0 || atEnd != 1 || after != 0 {
+		t.Errorf("%d in flight, %d at the end, %d after", inFlight, atEnd, after)
+	}
+}
+
 func TestNoEndIsLostWhenNobodyReadsForLong(t *testing.T) {
 	const many = eventBuffer + 10
 	b := newBench(t, loopback)
