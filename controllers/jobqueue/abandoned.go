@@ -20,10 +20,6 @@ func (p *pass) attend(ctx context.Context) error {
 	left := slices.Collect(maps.Values(p.queue.abandoned))
 	p.queue.mu.Unlock()
 	for _, r := range left {
-		if p.Claiming(r.UID) {
-			p.wakeIn(showEvery)
-			continue
-		}
 		over, err := p.over(ctx, r)
 		if err != nil {
 			return fmt.Errorf("looking after the work of deleted run %s: %w", r.Name, err)
@@ -36,7 +32,7 @@ func (p *pass) attend(ctx context.Context) error {
 		delete(p.queue.abandoned, r.UID)
 		p.queue.sign(r.UID, run.ChainUID(r), own, false)
 		p.queue.mu.Unlock()
-		p.claims.drop(r.UID)
+		p.started.drop(r.UID)
 	}
 	return nil
 }

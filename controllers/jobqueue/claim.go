@@ -101,32 +101,37 @@ func (p *pass) assume(t ticket) bool {
 
 // take sends one claim. Losing the race is normal and harmless; a claim without an answer keeps its slot until it is resolved.
 func (p *pass) take(ctx context.Context, t ticket) {
-	uid := t.entry.UID
-	p.claims.begin(uid)
+	r, isRun := t.object.(*batchv1alpha1.JobRun)
+	if isRun {
+		p.Work.For(r).Expect(r.UID)
+	}
 	err := p.Client.Status().Update(ctx, t.object)
 	switch {
 	case err == nil:
 		p.taken(ctx, t)
 	case definite(err):
 		p.log.V(1).Info("claim lost", "kind", t.entry.Kind, "name", t.entry.Name, "why", err.Error())
-		p.unclaim(t, err)
+		p.unclaim(t.entry, err)
+		if isRun {
+			p.Work.For(r).Forget(r.UID)
+		}
 	default:
 		p.log.Info("claim without an answer", "kind", t.entry.Kind, "name", t.entry.Name, "error", err.Error())
 		p.queue.mu.Lock()
-		p.queue.unresolved[uid] = t.entry
+		p.queue.unresolved[t.entry.UID] = t.entry
 		p.queue.mu.Unlock()
 	}
 }
 
-func (p *pass) unclaim(t ticket, err error) {
-	p.claims.end(t.entry.UID, false)
+// unclaim gives the slot of a lost claim back.
+func (p *pass) unclaim(e admission.Entry, err error) {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		p.queue.model.Conflict(t.entry.UID)
+		p.queue.model.Conflict(e.UID)
 		return
 	}
-	p.queue.model.Unassume(t.entry.UID)
+	p.queue.model.Unassume(e.UID)
 }
 
 // taken acts on an answered claim: the picture is told, and the work begins.
@@ -134,23 +139,22 @@ func (p *pass) taken(ctx context.Context, t ticket) {
 	r, isRun := t.object.(*batchv1alpha1.JobRun)
 	if !isRun {
 		p.observeReservation(t.object.(*batchv1alpha1.DirectReservation))
-		p.claims.end(t.entry.UID, false)
 		return
 	}
 	if !p.upsert(r, true) && p.gone(ctx, r) {
-		p.claims.end(r.UID, false)
+		p.Work.For(r).Forget(r.UID)
 		return
 	}
 	p.queue.mu.Lock()
 	p.queue.sign(r.UID, run.ChainUID(r), own, true)
 	p.queue.mu.Unlock()
-	err := p.Work.For(r).Start(ctx, r)
-	p.claims.end(r.UID, err == nil)
-	if err != nil {
+	if err := p.Work.For(r).Start(ctx, r); err != nil {
 		// The run is Running and its work is not there: its own controller tries again, or records why it cannot be.
 		p.log.Info("the work of a claimed run has not begun yet", "run", r.Name, "error", err.Error())
 		p.holds.wake(client.ObjectKeyFromObject(r))
+		return
 	}
+	p.MarkStarted(r.UID)
 }
 
 // gone reports whether the run was deleted right after its claim.

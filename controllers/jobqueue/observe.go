@@ -52,7 +52,7 @@ func (d *Dispatcher) upsert(r *batchv1alpha1.JobRun, confirmed bool) bool {
 	}
 	if counts && r.Status.Slot == batchv1alpha1.SlotFree {
 		q.sign(r.UID, e.ChainUID, own, false)
-		d.claims.drop(r.UID)
+		d.started.drop(r.UID)
 	}
 	q.mu.Unlock()
 	d.confirmRetry(r)

@@ -21,11 +21,11 @@ type registry struct {
 	queues  map[types.NamespacedName]*queue
 	of      map[types.UID]types.NamespacedName // the queue of each run that is known
 	handler []cache.InformerSynced             // of the watch handlers that feed the picture
-	claims  claims
+	started started
 }
 
 func newRegistry() registry {
-	return registry{queues: map[types.NamespacedName]*queue{}, of: map[types.UID]types.NamespacedName{}, claims: newClaims()}
+	return registry{queues: map[types.NamespacedName]*queue{}, of: map[types.UID]types.NamespacedName{}, started: started{uids: map[types.UID]struct{}{}}}
 }
 
 // queue is the picture of one queue, and this process's dealings with it.
@@ -148,55 +148,29 @@ func (q *queue) sign(uid, chain types.UID, sign string, lives bool) {
 	q.model.Workload(uid, chain, q.works.sign(uid, sign, lives))
 }
 
-// claims are the runs that this process is claiming, and those whose work it has begun.
-type claims struct {
-	mu       sync.Mutex
-	claiming map[types.UID]bool
-	started  map[types.UID]bool
+// started are the runs whose work this process has begun or taken over.
+type started struct {
+	mu   sync.Mutex
+	uids map[types.UID]struct{}
 }
 
-func newClaims() claims {
-	return claims{claiming: map[types.UID]bool{}, started: map[types.UID]bool{}}
-}
-
-func (c *claims) begin(uid types.UID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.claiming[uid] = true
-}
-
-func (c *claims) end(uid types.UID, started bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.claiming, uid)
-	if started {
-		c.started[uid] = true
-	}
-}
-
-func (c *claims) drop(uid types.UID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.started, uid)
-}
-
-// Claiming reports whether a claim of the run, or the start of its work, is under way in this process.
-func (d *Dispatcher) Claiming(uid types.UID) bool {
-	d.claims.mu.Lock()
-	defer d.claims.mu.Unlock()
-	return d.claims.claiming[uid]
+func (s *started) drop(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.uids, uid)
 }
 
 // Started reports whether this process has begun, or taken over, the work of the run.
 func (d *Dispatcher) Started(uid types.UID) bool {
-	d.claims.mu.Lock()
-	defer d.claims.mu.Unlock()
-	return d.claims.started[uid]
+	d.started.mu.Lock()
+	defer d.started.mu.Unlock()
+	_, ok := d.started.uids[uid]
+	return ok
 }
 
 // MarkStarted notes that this process has begun, or taken over, the work of the run.
 func (d *Dispatcher) MarkStarted(uid types.UID) {
-	d.claims.mu.Lock()
-	defer d.claims.mu.Unlock()
-	d.claims.started[uid] = true
+	d.started.mu.Lock()
+	defer d.started.mu.Unlock()
+	d.started.uids[uid] = struct{}{}
 }

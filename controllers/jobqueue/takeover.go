@@ -31,7 +31,7 @@ func (p *pass) touch(ctx context.Context, intent batchv1alpha1.Intent) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("reading run %s of a left-over intent: %w", intent.Name, err)
-	case r.Status.Phase.InProgress() && r.Status.Incarnation != nil && r.Status.Incarnation.ID == p.Self.Stamp().ID && p.Claiming(r.UID):
+	case p.landed(r):
 		p.taken(ctx, ticket{entry: admission.Entry{Key: admission.Key{UID: r.UID}, Name: r.Name}, object: r})
 		return nil
 	}
@@ -42,6 +42,9 @@ func (p *pass) touch(ctx context.Context, intent batchv1alpha1.Intent) error {
 		}
 	}
 	p.void(intent)
+	if ex := p.Work.For(r); ex != nil {
+		ex.Forget(r.UID)
+	}
 	p.observeRun(r)
 	return nil
 }
@@ -67,9 +70,14 @@ func (p *pass) touchReservation(ctx context.Context, intent batchv1alpha1.Intent
 	return nil
 }
 
+// landed reports whether the run is Running by a claim of this process that was not answered.
+func (p *pass) landed(r *batchv1alpha1.JobRun) bool {
+	_, unanswered := p.queue.unresolved[r.UID]
+	return unanswered && r.Status.Phase.InProgress() && r.Status.Incarnation != nil && r.Status.Incarnation.ID == p.Self.Stamp().ID
+}
+
 // void ends what this process assumed of a claim that cannot land any more.
 func (p *pass) void(intent batchv1alpha1.Intent) {
-	p.claims.end(intent.UID, false)
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
 	p.queue.model.Conflict(intent.UID)

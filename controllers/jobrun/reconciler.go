@@ -7,7 +7,6 @@ package jobrun
 
 import (
 	"context"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,8 +56,6 @@ type Queues interface {
 	Wrote(r *batchv1alpha1.JobRun)
 	// Confirm says that the creator of the run is gone, so that it no longer objects.
 	Confirm(r *batchv1alpha1.JobRun)
-	// Claiming reports whether a claim of the run, or the start of its work, is under way in this process.
-	Claiming(uid types.UID) bool
 	// Started reports whether this process has begun, or taken over, the work of the run.
 	Started(uid types.UID) bool
 	// MarkStarted notes that this process has begun, or taken over, the work of the run.
@@ -118,9 +115,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return result, err
 }
 
-// claimPatience is when a run is looked at again whose claim was under way.
-const claimPatience = time.Second
-
 // step picks the part of the life that the run is in.
 func (s *scope) step(ctx context.Context) (ctrl.Result, error) {
 	switch phase := s.run.Status.Phase; {
@@ -128,8 +122,6 @@ func (s *scope) step(ctx context.Context) (ctrl.Result, error) {
 		return s.queued(ctx)
 	case phase.Terminal():
 		return s.terminal(ctx)
-	case s.Queues.Claiming(s.run.UID):
-		return ctrl.Result{RequeueAfter: claimPatience}, nil
 	case s.Self.Check(s.where(), run.Epoch(s.run)) < 0:
 		return s.recover(ctx)
 	case phase == batchv1alpha1.JobRunCancelling:

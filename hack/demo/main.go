@@ -28,7 +28,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	err := run(ctx, narrator{out: os.Stdout}, os.Getenv("KEEP") == "1")
+	err := run(ctx, &narrator{out: os.Stdout}, os.Getenv("KEEP") == "1")
 	interrupted := ctx.Err() != nil
 	stop()
 	switch {
@@ -42,7 +42,7 @@ func main() {
 }
 
 // run is the whole demo. Whatever it has started has ended when it returns.
-func run(ctx context.Context, say narrator, keep bool) (err error) {
+func run(ctx context.Context, say *narrator, keep bool) (err error) {
 	start := time.Now()
 	s := &stage{say: say}
 	defer func() { err = errors.Join(err, s.strike(err)) }()

@@ -3,43 +3,39 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 )
 
 // narrator prints what happens. A failed write is nobody's loss.
-type narrator struct{ out io.Writer }
+type narrator struct {
+	mu  sync.Mutex
+	out io.Writer
+}
 
-func (n narrator) line(format string, args ...any) {
+func (n *narrator) line(format string, args ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	_, _ = fmt.Fprintf(n.out, format+"\n", args...)
 }
 
 // step opens a chapter.
-func (n narrator) step(format string, args ...any) {
-	n.line("\n== "+format, args...)
-}
+func (n *narrator) step(title string) { n.line("\n== %s", title) }
 
 // note tells what is done.
-func (n narrator) note(format string, args ...any) {
-	n.line("   "+format, args...)
-}
+func (n *narrator) note(format string, args ...any) { n.line("   "+format, args...) }
 
 // claim tells what was checked and holds.
-func (n narrator) claim(format string, args ...any) {
-	n.line("   ok  "+format, args...)
-}
+func (n *narrator) claim(format string, args ...any) { n.line("   ok  "+format, args...) }
 
 // command shows a command as a person would type it.
-func (n narrator) command(words ...string) {
-	n.line("   $ kubectl %s", strings.Join(words, " "))
-}
+func (n *narrator) command(words ...string) { n.line("   $ kubectl %s", strings.Join(words, " ")) }
 
 // quote shows the output of a command.
-func (n narrator) quote(text string) {
-	lines := bufio.NewScanner(strings.NewReader(text))
-	for lines.Scan() {
-		n.line("     %s", lines.Text())
+func (n *narrator) quote(text string) {
+	for text := range strings.Lines(text) {
+		n.line("     %s", strings.TrimRight(text, "\n"))
 	}
 }

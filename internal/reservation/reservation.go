@@ -42,6 +42,7 @@ func Activate(d *batchv1alpha1.DirectReservation, epoch string, now time.Time) {
 	d.Status.Reason = batchv1alpha1.ReasonNextInLine
 	d.Status.Message = "the next free slot is the reservation's; runs wait behind it"
 	d.Status.Epoch = epoch
+	see(d, now)
 	d.Status.ActivatedAt = at(now)
 	d.Status.ExpiresAt = at(now.Add(wait(d)))
 	progress(d, now)
@@ -54,6 +55,7 @@ func Grant(d *batchv1alpha1.DirectReservation, epoch string, now time.Time) {
 	d.Status.Reason = batchv1alpha1.ReasonGranted
 	d.Status.Message = "the slot is the holder's until expiresAt; renew with spec.renewTime, give back with spec.release"
 	d.Status.Epoch = epoch
+	see(d, now)
 	d.Status.GrantedAt = at(now)
 	d.Status.ExpiresAt = at(now.Add(Lease(d)))
 	d.Status.ObservedGeneration = d.Generation
@@ -64,13 +66,17 @@ func Grant(d *batchv1alpha1.DirectReservation, epoch string, now time.Time) {
 // ConditionGranted is true while the reservation holds a slot, for kubectl wait.
 const ConditionGranted = "Granted"
 
-// Renewal returns the renewal that status does not show yet, zero if there is none. A renewTime in the future counts as now.
+// Renewal returns the renewal that status does not show yet, zero if there is none. A renewTime in the future counts as now,
+// once: the holder's clock is ahead, and keeps nothing alive for longer.
 func Renewal(d *batchv1alpha1.DirectReservation, now time.Time) time.Time {
 	if d.Spec.RenewTime == nil {
 		return time.Time{}
 	}
 	renewed := d.Spec.RenewTime.Time
 	if renewed.After(now) {
+		if d.Status.RenewedAt != nil && d.Status.ObservedGeneration >= d.Generation {
+			return time.Time{}
+		}
 		renewed = now
 	}
 	renewed = renewed.Truncate(time.Second)
@@ -86,6 +92,13 @@ func Renew(d *batchv1alpha1.DirectReservation, renewed time.Time) {
 	d.Status.ObservedGeneration = d.Generation
 	if end := renewed.Add(Lease(d)); d.Status.Phase == batchv1alpha1.ReservationGranted && (d.Status.ExpiresAt == nil || end.After(d.Status.ExpiresAt.Time)) {
 		d.Status.ExpiresAt = at(end)
+	}
+}
+
+// see shows a renewal with a step that observes the spec anyway.
+func see(d *batchv1alpha1.DirectReservation, now time.Time) {
+	if renewed := Renewal(d, now); !renewed.IsZero() {
+		d.Status.RenewedAt = at(renewed)
 	}
 }
 

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package config_test applies what is in this directory to a real API server.
+package config_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
+
+	"reprise.dev/reprise/internal/controlplane"
+)
+
+var plane *controlplane.Plane
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (code int, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute) // a first build of the binaries takes minutes
+	defer cancel()
+	plane, err = controlplane.Acquire(ctx, controlplane.Options{
+		ControllerManager: true, Controllers: []string{"clusterrole-aggregation-controller"}, CRDDirs: []string{"config/crd/bases"},
+	})
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, plane.Stop()) }()
+	return m.Run(), nil
+}
+
+// kubectl returns what kubectl says, warnings included, or fails the test.
+func kubectl(t *testing.T, input string, args ...string) string {
+	t.Helper()
+	cmd := plane.Kubectl(t.Context(), args...)
+	cmd.Stdin = strings.NewReader(input)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// makeNamespace makes a namespace with the labels of the manager's, for as long as the test runs, unless it is there.
+func makeNamespace(t *testing.T, name string) {
+	t.Helper()
+	if out, err := plane.Kubectl(t.Context(), "create", "namespace", name).CombinedOutput(); err != nil {
+		if !strings.Contains(string(out), "AlreadyExists") {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return
+	}
+	kubectl(t, "", "label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted", "pod-security.kubernetes.io/warn=restricted")
+	t.Cleanup(func() {
+		if out, err := plane.Kubectl(context.Background(), "delete", "namespace", name, "--wait=false").CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+}
+
+// files returns the paths of the YAML files below a directory.
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && filepath.Ext(path) == ".yaml" {
+			found = append(found, path)
+		}
+		return err
+	})
+	if err != nil || len(found) == 0 {
+		t.Fatalf("no files in %s: %v", dir, err)
+	}
+	return found
+}
+
+func TestEverySampleIsAcceptedAsItStands(t *testing.T) {
+	const namespace = "samples"
+	makeNamespace(t, namespace)
+	for _, file := range files(t, "samples") {
+		t.Run(file, func(t *testing.T) {
+			g := NewWithT(t)
+			out := kubectl(t, "", "apply", "--validate=strict", "-n", namespace, "-f", file)
+			g.Expect(out).NotTo(ContainSubstring("Warning"))
+			g.Expect(kubectl(t, "", "apply", "--validate=strict", "-n", namespace, "-f", file)).To(MatchRegexp(`^(\S+ unchanged\n)+$`))
+		})
+	}
+}
+
+func TestEverySampleSaysWhatItShows(t *testing.T) {
+	for _, file := range files(t, "samples") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(string(text), "\n")
+		if lines[0] != "# SPDX-License-Identifier: Apache-2.0" || !strings.HasPrefix(lines[1], "# ") {
+			t.Errorf("%s begins with %q", file, lines[:2])
+		}
+	}
+}
+
+// A sample calls nothing but the server of the demo.
+func TestEverySampleCallsTheServerOfTheDemo(t *testing.T) {
+	const server = "http://127.0.0.1:18080/"
+	calls := 0
+	for _, file := range files(t, "samples") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(string(text), "\n") {
+			if url, ok := strings.CutPrefix(strings.TrimSpace(line), "url: "); ok {
+				calls++
+				if !strings.HasPrefix(url, server) {
+					t.Errorf("%s: %s", file, url)
+				}
+			}
+		}
+	}
+	if calls == 0 {
+		t.Error("no call found")
+	}
+}
+
+func TestEverythingIsAcceptedWithoutAWarning(t *testing.T) {
+	g := NewWithT(t)
+	makeNamespace(t, "reprise-system") // a dry run does not make the namespace that the rest would be in
+	out := kubectl(t, "", "apply", "--dry-run=server", "--validate=strict", "-k", "default")
+	warnings := slices.DeleteFunc(strings.Split(out, "\n"), func(line string) bool {
+		return !strings.Contains(line, "Warning") || strings.Contains(line, "last-applied-configuration") // of what was created otherwise
+	})
+	g.Expect(warnings).To(BeEmpty())
+	g.Expect(out).To(ContainSubstring("deployment.apps/reprise-manager created"))
+	g.Expect(out).To(ContainSubstring("serviceaccount/reprise-manager created"))
+}
+
+// built returns the objects of a kind that kustomize makes of everything.
+func built(t *testing.T, kind string) []map[string]any {
+	t.Helper()
+	var found []map[string]any
+	for _, document := range strings.Split(kubectl(t, "", "kustomize", "default"), "\n---\n") {
+		object := map[string]any{}
+		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+			t.Fatal(err)
+		}
+		if object["kind"] == kind {
+			found = append(found, object)
+		}
+	}
+	if len(found) == 0 {
+		t.Fatalf("there is no %s", kind)
+	}
+	return found
+}
+
+func TestEveryGeneratedKindIsInstalled(t *testing.T) {
+	NewWithT(t).Expect(built(t, "CustomResourceDefinition")).To(HaveLen(len(files(t, "crd/bases"))))
+}
+
+// The rights of users are added to the roles that every cluster has.
+func TestUsersHaveTheRightsOfTheirRole(t *testing.T) {
+	const namespace = "users"
+	makeNamespace(t, namespace)
+	for _, role := range built(t, "ClusterRole") {
+		text, err := yaml.Marshal(role)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kubectl(t, string(text), "apply", "-f", "-")
+	}
+	verbs := []string{"create", "update", "patch", "delete", "deletecollection"}
+	mine := []string{"jobruns", "scheduledjobs", "directreservations"}
+	all := append(slices.Clone(mine), "jobqueues")
+	for role, c := range map[string]struct{ read, write, not []string }{
+		"view":  {all, nil, all},
+		"edit":  {all, mine, []string{"jobqueues"}},
+		"admin": {all, all, nil},
+	} {
+		t.Run(role, func(t *testing.T) {
+			g := NewWithT(t)
+			kubectl(t, "", "create", "rolebinding", role, "-n", namespace, "--clusterrole="+role, "--user="+role)
+			_, kubeconfig, err := plane.User(role)
+			g.Expect(err).NotTo(HaveOccurred())
+			can := func(verb, resource string) string {
+				// The answer no is an exit code too.
+				out, _ := plane.Kubectl(t.Context(), "--kubeconfig", kubeconfig, "auth", "can-i", verb, resource+".batch.reprise.dev", "-n", namespace).Output()
+				return strings.TrimSpace(string(out))
+			}
+			g.Eventually(can).WithArguments("list", "jobruns").WithTimeout(30 * time.Second).Should(Equal("yes"), "rights are added by a controller")
+			for _, resource := range c.read {
+				g.Expect(can("watch", resource)).To(Equal("yes"), "watch %s", resource)
+			}
+			for _, verb := range verbs {
+				for _, resource := range c.write {
+					g.Expect(can(verb, resource)).To(Equal("yes"), "%s %s", verb, resource)
+				}
+				for _, resource := range append(slices.Clone(c.not), "jobruns/status", "scheduledjobs/status", "queueledgers") {
+					g.Expect(can(verb, resource)).To(Equal("no"), "%s %s", verb, resource)
+				}
+			}
+		})
+	}
+}
