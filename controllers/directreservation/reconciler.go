@@ -83,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if verdict.Kind == recovery.Expire {
 		ctrl.LoggerFrom(ctx).Info("reservation expired", "was", dr.Status.Phase, "reason", verdict.Reason, "message", verdict.Message)
 	}
-	return ctrl.Result{RequeueAfter: step.again}, nil
+	return ctrl.Result{RequeueAfter: step.again, Priority: new(0)}, nil
 }
 
 // step is what to do with a reservation: a change of its status, or nil; and when to look again, zero: never.

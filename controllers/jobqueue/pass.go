@@ -149,7 +149,9 @@ func (p *pass) wakeIn(d time.Duration) {
 	}
 }
 
-func (p *pass) next() ctrl.Result { return ctrl.Result{RequeueAfter: p.due} }
+// next asks for the next look with the priority of a fresh event: otherwise it would keep that of the initial list, and starve
+// behind it after a restart.
+func (p *pass) next() ctrl.Result { return ctrl.Result{RequeueAfter: p.due, Priority: new(0)} }
 
 // definite reports whether the API server has said that it did not carry out the request.
 func definite(err error) bool {

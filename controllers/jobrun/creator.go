@@ -38,7 +38,7 @@ func (s *scope) parent(ctx context.Context) (ctrl.Result, bool, error) {
 		s.Queues.Confirm(s.run)
 		return ctrl.Result{}, false, nil
 	case parent.Status.Retry == nil:
-		return ctrl.Result{RequeueAfter: creatorPatience}, true, nil
+		return ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}, true, nil
 	case parent.Status.Retry.UID != s.run.UID:
 		return ctrl.Result{}, true, s.supersede(ctx, fmt.Sprintf("run %s was retried by %s with UID %s", parent.Name, parent.Status.Retry.Name, parent.Status.Retry.UID))
 	default:
@@ -83,7 +83,7 @@ func (s *scope) schedule(ctx context.Context) (ctrl.Result, bool, error) {
 	case settledUnfired(sj, s.run):
 		return ctrl.Result{}, true, s.supersede(ctx, fmt.Sprintf("ScheduledJob %s has settled the tick %s without this run", sj.Name, tick.UTC().Format("2006-01-02T15:04:05Z")))
 	default:
-		return ctrl.Result{RequeueAfter: creatorPatience}, true, nil
+		return ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}, true, nil
 	}
 }
 

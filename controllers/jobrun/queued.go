@@ -44,10 +44,10 @@ func (s *scope) queued(ctx context.Context) (ctrl.Result, error) {
 // hold makes the reason of a wait visible; nothing goes on without a person.
 func (s *scope) hold(ctx context.Context, reason, message string, err error) (ctrl.Result, error) {
 	if err != nil || !run.Hold(s.run.DeepCopy(), reason, message, s.now) {
-		return ctrl.Result{RequeueAfter: creatorPatience}, err
+		return ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}, err
 	}
 	err = s.write(ctx, func(r *batchv1alpha1.JobRun) { run.Hold(r, reason, message, s.now) })
-	return ctrl.Result{RequeueAfter: creatorPatience}, err
+	return ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}, err
 }
 
 func (s *scope) unhold(ctx context.Context) error {

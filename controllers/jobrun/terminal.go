@@ -39,7 +39,7 @@ func (s *scope) confirmStopped(ctx context.Context) (ctrl.Result, error) {
 		}
 		if stopped = ev.Stopped; !stopped {
 			s.log.V(1).Info("the slot stays held until the work has stopped", "detail", ev.Detail)
-			return ctrl.Result{RequeueAfter: ev.RecheckAfter}, nil
+			return ctrl.Result{RequeueAfter: ev.RecheckAfter, Priority: new(0)}, nil
 		}
 	}
 	return ctrl.Result{}, s.write(ctx, func(r *batchv1alpha1.JobRun) { run.Free(r) })

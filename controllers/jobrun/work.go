@@ -32,7 +32,7 @@ func (s *scope) work(ctx context.Context) (ctrl.Result, error) {
 	case executor.Ended:
 		return ctrl.Result{}, s.finish(ctx, outcome(ev))
 	case executor.Alive:
-		return ctrl.Result{RequeueAfter: ev.RecheckAfter}, nil
+		return ctrl.Result{RequeueAfter: ev.RecheckAfter, Priority: new(0)}, nil
 	default:
 		return ctrl.Result{}, s.resume(ctx, ev)
 	}
@@ -97,7 +97,7 @@ func (s *scope) stop(ctx context.Context) (ctrl.Result, error) {
 	}
 	if !ev.Stopped {
 		s.log.V(1).Info("waiting for the work to stop", "detail", ev.Detail)
-		return ctrl.Result{RequeueAfter: ev.RecheckAfter}, nil
+		return ctrl.Result{RequeueAfter: ev.RecheckAfter, Priority: new(0)}, nil
 	}
 	message := "cancelled by request"
 	e := end{phase: batchv1alpha1.JobRunCancelled, reason: batchv1alpha1.ReasonCancelled, message: message, stopped: true}

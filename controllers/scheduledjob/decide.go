@@ -54,16 +54,20 @@ func decide(sj *batchv1alpha1.ScheduledJob, runs []batchv1alpha1.JobRun, now tim
 
 // take picks those of the found runs that count as fires. With overlap forbidden it depends on what is unsettled besides:
 // the creator that died may have meant a run to be Skipped. Then none counts; its tick is decided anew, and finds it. Of
-// several at most the oldest did not overlap with another.
+// several only the oldest that has not ended can have been fired: the later ones overlapped with it.
 func take(overlap schedule.OverlapPolicy, s standing) []*batchv1alpha1.JobRun {
-	switch {
-	case overlap != schedule.Forbid || len(s.found) == 0:
+	if overlap != schedule.Forbid {
 		return s.found
-	case s.unsettled > 0:
-		return nil
-	default:
-		return s.found[:1]
 	}
+	if s.unsettled > 0 {
+		return nil
+	}
+	for i, r := range s.found {
+		if !r.Status.Phase.Terminal() {
+			return s.found[:i+1]
+		}
+	}
+	return s.found
 }
 
 // specOf returns the rules by which the ScheduledJob fires. An invalid one fires nothing, as if suspended.

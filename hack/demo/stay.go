@@ -10,23 +10,22 @@ import (
 // stay keeps everything up until ctx ends, and says what can be done with it.
 func (s *stage) stay(ctx context.Context) error {
 	s.say.step("It is all up until Ctrl-C. In another terminal:")
-	kubectl := s.plane.Kubectl(ctx)
 	s.say.line(`
      export KUBECONFIG=%[1]s
      alias kubectl=%[2]s
      kubectl config set-context --current --namespace=%[3]s
 
-     kubectl get jr -w                                        # the heartbeat goes on
+     kubectl get jr -w
      kubectl explain jobrun.spec.work.http
-     kubectl delete -f config/samples/05-run-slow.yaml --wait; kubectl apply -f config/samples/05-run-slow.yaml
-     kubectl patch jr slow-research --type=merge -p '{"spec":{"cancel":true}}'
-     kubectl patch jq agents --type=merge -p '{"spec":{"suspend":true}}'
+     kubectl patch jq agents --type=merge -p '{"spec":{"suspend":true}}'     # and false again
+     kubectl get jr --field-selector status.phase=Queued
+     kubectl describe jr slow-research
 
-     curl -s http://%[4]s/metrics | grep reprise_             # the manager, process %[5]d
-     cat %[6]s/work.log                # the server's log`,
-		s.plane.Kubeconfig(), kubectl.Path, s.ns, s.manager.metrics, s.manager.pid(), s.dir)
+     curl -s http://%[4]s/metrics | grep reconcile_total
+     tail -f %[5]s/work.log`,
+		s.plane.Kubeconfig(), s.plane.Kubectl(ctx).Path, s.ns, s.manager.metrics, s.dir)
 	if s.server.address() != samplesAddress {
-		s.say.note("(the work server is at %s: the samples need that in place of %s)", s.server.address(), samplesAddress)
+		s.say.note("The work server is at %s: in the samples, write that in place of %s.", s.server.address(), samplesAddress)
 	}
 	select {
 	case <-ctx.Done():

@@ -22,6 +22,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -59,6 +60,7 @@ func newWorld(t *testing.T) *world {
 
 // manager is a manager process that runs inside the test.
 type manager struct {
+	id   string
 	log  *logs
 	stop func() // in good order
 	done chan error
@@ -67,6 +69,12 @@ type manager struct {
 // start runs a manager for the test's namespace alone. Without leader election it is alone by declaration, as a restarted
 // single manager is.
 func (w *world) start(change ...func(*operator.Options)) *manager {
+	w.t.Helper()
+	return w.startOn(plane.Config(), change...)
+}
+
+// startOn is start with a connection to the API server that the test makes.
+func (w *world) startOn(config *rest.Config, change ...func(*operator.Options)) *manager {
 	w.t.Helper()
 	log := &logs{}
 	o := operator.DefaultOptions()
@@ -83,9 +91,9 @@ func (w *world) start(change ...func(*operator.Options)) *manager {
 		c(&o)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	op, err := operator.New(ctx, plane.Config(), o)
+	op, err := operator.New(ctx, config, o)
 	w.Expect(err).NotTo(HaveOccurred())
-	m := &manager{log: log, done: make(chan error, 1)}
+	m := &manager{id: o.ID, log: log, done: make(chan error, 1)}
 	go func() { m.done <- op.Run(ctx) }()
 	var once sync.Once
 	m.stop = func() {

@@ -6,6 +6,7 @@ package api
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -23,13 +24,27 @@ var (
 // startTimeout allows for the first build of the control plane's binaries on a machine.
 const startTimeout = 15 * time.Minute
 
+// parallel is how many tests run at once unless -parallel says so: they wait most of the time.
+const parallel = "12"
+
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if !isSet("test.parallel") {
+		if err := flag.Set("test.parallel", parallel); err != nil {
+			panic(err) // there is no such flag
+		}
+	}
 	code, err := run(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)
 	}
 	os.Exit(code)
+}
+
+func isSet(name string) (set bool) {
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
 }
 
 func run(m *testing.M) (code int, err error) {
