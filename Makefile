@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-# Nothing here needs a C compiler.
+# Nothing here needs a C compiler. Tests, tools and the manager share what the compiler has done, since all are built alike.
 export CGO_ENABLED ?= 0
 
 CONTROLLER_GEN := go tool controller-gen
@@ -30,7 +30,7 @@ manifests: ## Write the CRDs and the manager's role.
 
 .PHONY: build
 build: ## Build bin/manager with its version.
-	go build -trimpath -ldflags '-s -w -X reprise.dev/reprise/internal/version.Version=$(VERSION)' -o bin/manager ./cmd/manager
+	go build -ldflags '-s -w -X reprise.dev/reprise/internal/version.Version=$(VERSION)' -o bin/manager ./cmd/manager
 
 .PHONY: test
 test: ## Run all tests; PKG=./internal/... for some, RACE=1 with the race detector, CLUSTER=existing CONTEXT=name for your cluster.

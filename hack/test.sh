@@ -24,7 +24,10 @@ read -r -a packages <<<"${PKG:-./...}"
 start=$SECONDS
 result=0
 # Once here, or several packages at once would each wait for the first build of the binaries within their own timeout.
-KUBEBUILDER_ASSETS=$(go run ./hack/localplane assets)
+if ! KUBEBUILDER_ASSETS=$(go run ./hack/localplane assets); then
+  echo "FAIL: there is no control plane to test with"
+  exit 1
+fi
 export KUBEBUILDER_ASSETS
 phase "tests of ${packages[*]}" main_module || result=1
 if [[ -z ${PKG:-} ]]; then

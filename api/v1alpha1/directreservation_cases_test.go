@@ -22,7 +22,7 @@ func directReservations() rules {
 		"a wait lasts at least a second":   s.least("spec.waitTimeoutSeconds", 1),
 		"a wait lasts at most a day":       s.most("spec.waitTimeoutSeconds", 24*3600),
 		"renewTime is a readable time": {
-			base: reservation, accept: set("spec.renewTime", goodTimes()...), refuse: set("spec.renewTime", badTimes()...), at: "spec.renewTime", says: badTime,
+			base: reservation, accept: set("spec.renewTime", append(goodTimes(), fractions()...)...), refuse: set("spec.renewTime", badTimes()...), at: "spec.renewTime", says: badTime,
 		},
 		"a release cannot be taken back": {
 			base: reservation, stored: []string{"spec: {release: true}"}, accept: set("spec.release", true), refuse: set("spec.release", false, nil),

@@ -148,7 +148,7 @@ type Chain struct {
 	RootUID types.UID `json:"rootUID"`
 
 	// queuedAt is the time by which the run is ordered in its queue.
-	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('2200-01-01T00:00:00Z')",message="write a time of the years 1970 to 2199 like 2026-11-20T07:00:00Z"
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('2200-01-01T00:00:00Z') && self == timestamp(int(self))",message="write a time of the years 1970 to 2199, in whole seconds, like 2026-11-20T07:00:00Z"
 	QueuedAt metav1.Time `json:"queuedAt"`
 
 	// sequence orders runs that were queued within the same second.
@@ -203,7 +203,7 @@ type JobRunSpec struct {
 	// scheduledTime is the tick that the manager fired. Only the manager's own runs have one: a run with a scheduledTime
 	// that its ScheduledJob does not know becomes Skipped.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('2200-01-01T00:00:00Z')",message="write a time of the years 1970 to 2199 like 2026-11-20T07:00:00Z"
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('2200-01-01T00:00:00Z') && self == timestamp(int(self))",message="write a time of the years 1970 to 2199, in whole seconds, like 2026-11-20T07:00:00Z"
 	ScheduledTime *metav1.Time `json:"scheduledTime,omitempty"`
 
 	// notBefore keeps the run out of the queue until then. It can be changed while the run is Queued.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
 // kubectl returns the output, or fails the test.
@@ -35,7 +36,7 @@ func TestKubectlExplainsTheFieldsInOurWords(t *testing.T) {
 	for path, words := range map[string][]string{
 		"jobrun":                        {"one entry of a queue and its one execution"},
 		"jobrun.spec.retryPolicy":       {"how often and how soon a failed run is tried again", "maxRetries is the number of automatic retries"},
-		"jobrun.spec.work":              {"exactly one of job and http"},
+		"jobrun.spec.work":              {"exactly one of job (pods) and http"},
 		"jobrun.spec.work.job.template": {"template is the Job to create", "REPRISE_IDEMPOTENCY_KEY"},
 		"jobrun.status.phase":           {"phase of this attempt", "Queued Running Cancelling Completed Failed Skipped Cancelled"},
 		"scheduledjob.spec":             {"schedule is a cron expression of five fields", "suspend stops firing"},
@@ -88,4 +89,27 @@ func TestKubectlGetRepriseShowsWhatUsersWorkWith(t *testing.T) {
 	}
 	slices.Sort(seen)
 	g.Expect(slices.Compact(seen)).To(ConsistOf(kinds))
+}
+
+func TestEveryFieldOfOursHasAText(t *testing.T) {
+	for kind, crd := range definitions(t) {
+		unexplained(t, kind, "", crd.Spec.Versions[0].Schema.OpenAPIV3Schema)
+	}
+}
+
+func unexplained(t *testing.T, kind, path string, s *apiextensionsv1.JSONSchemaProps) {
+	t.Helper()
+	if inherited.MatchString(path) {
+		return
+	}
+	for name, child := range s.Properties {
+		below := strings.TrimPrefix(path+"."+name, ".")
+		if child.Description == "" && !inherited.MatchString(below) {
+			t.Errorf("%s.%s has none", kind, below)
+		}
+		unexplained(t, kind, below, &child)
+	}
+	if s.Items != nil {
+		unexplained(t, kind, path+"[]", s.Items.Schema)
+	}
 }

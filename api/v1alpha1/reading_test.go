@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -152,16 +151,5 @@ func TestEveryFieldOfARunIsEitherFixedOrFree(t *testing.T) {
 		if isFixed == slices.Contains(free, field) {
 			t.Errorf("%s: a rule says that it is immutable: %t; listed as free: %t", field, isFixed, slices.Contains(free, field))
 		}
-	}
-}
-
-func TestTheTypesAndTheKindsAgree(t *testing.T) {
-	g := NewWithT(t)
-	for kind, crd := range definitions(t) {
-		o, err := typed(t, kind).(metav1.ObjectMetaAccessor), error(nil)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(o.GetObjectMeta()).NotTo(BeNil())
-		g.Expect(crd.Spec.Group).To(Equal(batchv1alpha1.GroupVersion.Group))
-		g.Expect(crd.Spec.Versions[0].Name).To(Equal(batchv1alpha1.GroupVersion.Version))
 	}
 }

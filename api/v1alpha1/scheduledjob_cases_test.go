@@ -8,13 +8,20 @@ const (
 	once      = `{kind: ScheduledJob, spec: {runAt: "2026-11-20T07:00:00Z", runTemplate: {work: {http: {url: "https://work.example/"}}}}}`
 )
 
-// badTime is said of every time that is out of bounds or not well written.
-const badTime = "write a time of the years 1970 to 2199 like 2026-11-20T07:00:00Z"
+const (
+	// badTime is said of every time that is out of bounds or not well written.
+	badTime = "write a time of the years 1970 to 2199 like 2026-11-20T07:00:00Z"
+	// badSecond is said of a time that is compared with others, and must be whole besides: clients write no fractions.
+	badSecond = "write a time of the years 1970 to 2199, in whole seconds, like 2026-11-20T07:00:00Z"
+)
 
 // goodTimes can be read by Kubernetes' clients.
 func goodTimes() []any {
-	return []any{"2026-11-20T07:00:00Z", "2026-11-20T07:00:00+01:00", "2026-11-20T07:00:00.5Z", "1970-01-01T00:00:00Z", "2199-12-31T23:59:59Z"}
+	return []any{"2026-11-20T07:00:00Z", "2026-11-20T07:00:00.000Z", "2026-11-20T07:00:00+01:00", "1970-01-01T00:00:00Z", "2199-12-31T23:59:59Z"}
 }
+
+// fractions are of a second.
+func fractions() []any { return []any{"2026-11-20T07:00:00.5Z", "2026-11-20T07:00:00.000000001Z"} }
 
 // badTimes pass for times to the format date-time, but for the first three, which are out of bounds: one that was stored
 // would keep every client that reads the kind, the manager included, from reading any object of it.
@@ -85,7 +92,7 @@ func scheduledJobs() rules {
 			says: "@every needs hours, minutes and whole seconds, at least 1s, such as @every 90s or @every 1h30m",
 		},
 		"runAt is a time that can be read": {
-			base: manual, accept: set("spec.runAt", goodTimes()...), refuse: set("spec.runAt", badTimes()...), at: "spec.runAt", says: badTime,
+			base: manual, accept: set("spec.runAt", goodTimes()...), refuse: set("spec.runAt", append(badTimes(), fractions()...)...), at: "spec.runAt", says: badSecond,
 		},
 		"a zone is not empty": {
 			base: recurring, accept: set("spec.timeZone", "UTC"), refuse: set("spec.timeZone", ""), at: "spec.timeZone", says: "at least 1 chars long",

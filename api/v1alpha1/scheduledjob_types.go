@@ -47,9 +47,10 @@ type ScheduledJobSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('@every') || (self.matches('^@every [0-9]') && self.matches('^@every ([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,7}([.][0-9]{1,3})?m)?([0-9]{1,9}s)?$') && duration(self.substring(7)) >= duration('1s') && duration(self.substring(7)).getMilliseconds() % 1000 == 0)",message="@every needs hours, minutes and whole seconds, at least 1s, such as @every 90s or @every 1h30m"
 	Schedule string `json:"schedule,omitempty"`
 
-	// runAt is the one time at which to run. A time in the past runs at once, exactly once. Changing it after the run arms it again.
+	// runAt is the one time at which to run, in whole seconds. A time in the past runs at once, exactly once. Changing it after
+	// the run arms it again.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('2200-01-01T00:00:00Z')",message="write a time of the years 1970 to 2199 like 2026-11-20T07:00:00Z"
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('2200-01-01T00:00:00Z') && self == timestamp(int(self))",message="write a time of the years 1970 to 2199, in whole seconds, like 2026-11-20T07:00:00Z"
 	RunAt *metav1.Time `json:"runAt,omitempty"`
 
 	// timeZone of schedule, an IANA name such as Europe/Lisbon. Default: UTC.

@@ -113,8 +113,9 @@ type Work struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.podReplacementPolicy) || self.template.spec.podReplacementPolicy == 'Failed'",message="podReplacementPolicy under work.job is always Failed, so that no two pods of one run do the same work"
 // +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.template.spec) || !has(self.template.spec.template.spec.restartPolicy) || self.template.spec.template.spec.restartPolicy in ['Never', 'OnFailure']",message="restartPolicy under work.job must be Never (OnFailure is taken as Never: every attempt is a JobRun; use retryPolicy)"
 type JobWork struct {
-	// template is the Job to create. Reprise sets backoffLimit 0, podReplacementPolicy Failed, restartPolicy Never and the run's labels, and
-	// gives every container the environment variables REPRISE_RUN, REPRISE_ATTEMPT and REPRISE_IDEMPOTENCY_KEY.
+	// template is the Job to create. Reprise sets backoffLimit 0, podReplacementPolicy Failed, restartPolicy Never and the
+	// run's labels, and gives every container the environment variables REPRISE_RUN, REPRISE_ATTEMPT and
+	// REPRISE_IDEMPOTENCY_KEY.
 	Template batchv1.JobTemplateSpec `json:"template"`
 
 	// skipExitCodes are exit codes with which a container says that there was nothing to do: the run becomes Skipped.

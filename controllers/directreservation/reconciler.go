@@ -76,11 +76,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	r.Self.Check("reservation "+req.String(), dr.Status.Epoch)
 	verdict := recovery.DecideReservation(dr, me, now)
 	step := decide(dr, verdict, now)
-	if err := r.carryOut(ctx, dr, step); err != nil {
+	next, err := r.carryOut(ctx, dr, step)
+	if next == nil || err != nil {
 		return ctrl.Result{}, err
 	}
 	r.Startup.Evaluated(dr.UID, nil)
-	if verdict.Kind == recovery.Expire {
+	if next.Status.Phase == batchv1alpha1.ReservationExpired {
 		ctrl.LoggerFrom(ctx).Info("reservation expired", "was", dr.Status.Phase, "reason", verdict.Reason, "message", verdict.Message)
 	}
 	return ctrl.Result{RequeueAfter: step.again, Priority: new(0)}, nil
@@ -117,15 +118,21 @@ func end(phase batchv1alpha1.DirectReservationPhase, reason, message string, now
 	return func(d *batchv1alpha1.DirectReservation) { reservation.End(d, phase, reason, message, now) }
 }
 
-// carryOut writes the change with the version that was read. A lost race is no error: the event of the other write comes.
-func (r *Reconciler) carryOut(ctx context.Context, dr *batchv1alpha1.DirectReservation, s step) error {
+// carryOut writes the change with the version that was read, and returns the reservation as it is then. It is nil after a
+// lost race, which is no error: the event of the other write comes.
+func (r *Reconciler) carryOut(ctx context.Context, dr *batchv1alpha1.DirectReservation, s step) (*batchv1alpha1.DirectReservation, error) {
 	if s.change == nil {
-		return nil
+		return dr, nil
 	}
 	next := dr.DeepCopy()
 	s.change(next)
-	if err := r.Client.Status().Update(ctx, next); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("writing the status of reservation %s/%s: %w", dr.Namespace, dr.Name, err)
+	err := r.Client.Status().Update(ctx, next)
+	switch {
+	case err == nil:
+		return next, nil
+	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
+		return nil, nil
+	default:
+		return nil, fmt.Errorf("writing the status of reservation %s/%s: %w", dr.Namespace, dr.Name, err)
 	}
-	return nil
 }

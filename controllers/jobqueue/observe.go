@@ -106,10 +106,16 @@ func activeIn(sj *batchv1alpha1.ScheduledJob, uid types.UID) bool {
 	return false
 }
 
-// admissible reports whether the owner that the run's metadata records exists. Without it the run comes from a backup.
+// admissible reports whether the run is there to stay, and the owner that its metadata records exists. Without that the run
+// comes from a backup.
 func (d *Dispatcher) admissible(r *batchv1alpha1.JobRun) bool {
 	owner := metav1.GetControllerOf(r)
-	if owner == nil || owner.Kind != "ScheduledJob" {
+	switch {
+	case r.Status.Phase != batchv1alpha1.JobRunQueued:
+		return true
+	case r.DeletionTimestamp != nil:
+		return false
+	case owner == nil || owner.Kind != "ScheduledJob":
 		return true
 	}
 	sj := &batchv1alpha1.ScheduledJob{}

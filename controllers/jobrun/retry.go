@@ -20,7 +20,7 @@ const collisions = 5
 // retry creates the next run of the chain if one is due and none is on record, and records it. Dying in between is
 // harmless: the name is the same the next time.
 func (s *scope) retry(ctx context.Context) error {
-	if !retry.Decide(s.run).Due {
+	if s.run.DeletionTimestamp != nil || !retry.Decide(s.run).Due {
 		return nil
 	}
 	// A cache that is behind may show a failed run whose retry was made, recorded and deleted again.

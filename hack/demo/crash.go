@@ -94,7 +94,7 @@ func (s *story) killed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.say.claim("the server saw the call break off; the run is still %s, and %d runs are Queued", victim.Status.Phase, len(s.waiting))
+	s.say.claim("the server saw the call break off; the run is still %s, and Queued are: %d", victim.Status.Phase, len(s.waiting))
 	return first(not(victim, batchv1alpha1.JobRunRunning), unless(len(s.waiting) > 0, "no run waits"))
 }
 

@@ -17,6 +17,9 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 const (
@@ -27,6 +30,7 @@ const (
 )
 
 func main() {
+	log.SetLogger(logr.Discard()) // what the libraries tell is not part of the story
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	err := run(ctx, &narrator{out: os.Stdout}, os.Getenv("KEEP") == "1")
 	interrupted := ctx.Err() != nil

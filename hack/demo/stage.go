@@ -51,7 +51,7 @@ type stage struct {
 
 // prepare builds what is missing.
 func (s *stage) prepare(ctx context.Context) error {
-	s.say.step("Build")
+	s.say.step("Build (minutes, the first time on a machine)")
 	var err error
 	if s.root, err = controlplane.Root(); err != nil {
 		return err
@@ -225,6 +225,7 @@ func (s *stage) strike(failure error) error {
 	}
 	if failure == nil {
 		errs = append(errs, os.RemoveAll(s.dir))
+		s.dir = ""
 	} else if s.dir != "" {
 		s.say.line("\nThe logs of the manager and of the work server are in %s.", s.dir)
 	}

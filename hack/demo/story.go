@@ -72,7 +72,11 @@ func (s *story) begin(ctx context.Context) error {
 }
 
 func (s *story) apply(ctx context.Context, samples []sample) error {
-	s.say.command("apply -f config/samples/")
+	what := "config/samples/"
+	if len(samples) == 1 {
+		what += samples[0].file
+	}
+	s.say.command("apply -f", what)
 	_, err := s.kubectl(ctx, at(samples, s.server.address()), "apply", "-f", "-")
 	return err
 }

@@ -67,20 +67,18 @@ func Grant(d *batchv1alpha1.DirectReservation, epoch string, now time.Time) {
 const ConditionGranted = "Granted"
 
 // Renewal returns the renewal that status does not show yet, zero if there is none. A renewTime in the future counts as now,
-// once: the holder's clock is ahead, and keeps nothing alive for longer.
+// once: the holder's clock is ahead, and keeps nothing alive for longer, not when the time has come either.
 func Renewal(d *batchv1alpha1.DirectReservation, now time.Time) time.Time {
-	if d.Spec.RenewTime == nil {
+	last := d.Status.RenewedAt
+	if d.Spec.RenewTime == nil || (last != nil && d.Status.ObservedGeneration >= d.Generation) {
 		return time.Time{}
 	}
 	renewed := d.Spec.RenewTime.Time
 	if renewed.After(now) {
-		if d.Status.RenewedAt != nil && d.Status.ObservedGeneration >= d.Generation {
-			return time.Time{}
-		}
 		renewed = now
 	}
 	renewed = renewed.Truncate(time.Second)
-	if last := d.Status.RenewedAt; last != nil && !renewed.After(last.Time) {
+	if last != nil && !renewed.After(last.Time) {
 		return time.Time{}
 	}
 	return renewed

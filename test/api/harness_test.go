@@ -60,10 +60,11 @@ func newWorld(t *testing.T) *world {
 
 // manager is a manager process that runs inside the test.
 type manager struct {
-	id   string
-	log  *logs
-	stop func() // in good order
-	done chan error
+	id     string
+	change []func(*operator.Options)
+	log    *logs
+	stop   func() // in good order
+	done   chan error
 }
 
 // start runs a manager for the test's namespace alone. Without leader election it is alone by declaration, as a restarted
@@ -93,7 +94,7 @@ func (w *world) startOn(config *rest.Config, change ...func(*operator.Options)) 
 	ctx, cancel := context.WithCancel(context.Background())
 	op, err := operator.New(ctx, config, o)
 	w.Expect(err).NotTo(HaveOccurred())
-	m := &manager{id: o.ID, log: log, done: make(chan error, 1)}
+	m := &manager{id: o.ID, change: change, log: log, done: make(chan error, 1)}
 	go func() { m.done <- op.Run(ctx) }()
 	var once sync.Once
 	m.stop = func() {

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"reprise.dev/reprise/internal/controlplane"
 	"reprise.dev/reprise/internal/fakekubelet"
 )
@@ -34,7 +37,8 @@ func TestMain(m *testing.M) {
 			panic(err) // there is no such flag
 		}
 	}
-	code, err := run(m)
+	ctrl.SetLogger(logr.Discard()) // each manager has a log of its own; the libraries' is noise
+	code, err := runTests(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)
@@ -47,7 +51,7 @@ func isSet(name string) (set bool) {
 	return set
 }
 
-func run(m *testing.M) (code int, err error) {
+func runTests(m *testing.M) (code int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	plane, err = controlplane.Acquire(ctx, controlplane.Options{ControllerManager: true, CRDDirs: []string{"config/crd/bases"}})

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"reprise.dev/reprise/internal/operator"
+)
+
+// wire is a manager's connection to the API server. A test can hold up single requests on it as a pause of the process or
+// of the network does, lose their answers, and cut it for good, which is what is seen of a process that is killed.
+type wire struct {
+	exits atomic.Int32 // how often the manager ended itself
+	cut   context.CancelFunc
+	whole context.Context // ends with the cut
+
+	mu    sync.Mutex
+	traps []*trap
+}
+
+func newWire(t *testing.T) *wire {
+	x := &wire{}
+	x.whole, x.cut = context.WithCancel(context.Background())
+	t.Cleanup(x.cut)
+	return x
+}
+
+func (x *wire) config() *rest.Config {
+	c := plane.Config()
+	c.Wrap(func(base http.RoundTripper) http.RoundTripper { return &end{wire: x, base: base} })
+	return c
+}
+
+// mortal makes the end of the process the end of its connection, since it cannot be the end of the test.
+func (x *wire) mortal(o *operator.Options) {
+	o.Exit = func() {
+		x.exits.Add(1)
+		x.cut()
+	}
+}
+
+// request is what a trap looks at.
+type request struct{ method, path, body string }
+
+// claimOf matches the claim of a run or the grant of a reservation.
+func claimOf(name string) func(request) bool {
+	return func(r request) bool {
+		return r.method == http.MethodPut && strings.HasSuffix(r.path, "/"+name+"/status") &&
+			(strings.Contains(r.body, `"phase":"Running"`) || strings.Contains(r.body, `"phase":"Granted"`))
+	}
+}
+
+// swapOf matches the swap of intents into the ledger of a queue.
+func swapOf(queue string) func(request) bool {
+	return func(r request) bool {
+		return r.method == http.MethodPut && strings.HasSuffix(r.path, "/queueledgers/"+queue) && strings.Contains(r.body, `"intents":[`)
+	}
+}
+
+// creationOfJob matches the creation of a Job.
+func creationOfJob(r request) bool {
+	return r.method == http.MethodPost && strings.HasSuffix(r.path, "/jobs")
+}
+
+// trap catches the first request that it matches.
+type trap struct {
+	match   func(request) bool
+	loses   bool
+	caught  chan struct{} // closed when a request was caught
+	release chan struct{} // closed when it may go on
+	code    chan int      // the status code of its answer
+}
+
+// hold stops the first request that matches until the trap is opened. It was sent by then: no cut takes it back.
+func (x *wire) hold(t *testing.T, match func(request) bool) *trap {
+	p := x.set(&trap{match: match, caught: make(chan struct{}), release: make(chan struct{}), code: make(chan int, 1)})
+	t.Cleanup(p.open)
+	return p
+}
+
+// lose lets the first request that matches be carried out, and its answer never arrive.
+func (x *wire) lose(match func(request) bool) *trap {
+	p := &trap{match: match, loses: true, caught: make(chan struct{}), release: make(chan struct{}), code: make(chan int, 1)}
+	p.open()
+	return x.set(p)
+}
+
+func (x *wire) set(p *trap) *trap {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.traps = append(x.traps, p)
+	return p
+}
+
+// open lets the request go on; not to be called by two goroutines at once.
+func (p *trap) open() {
+	select {
+	case <-p.release:
+	default:
+		close(p.release)
+	}
+}
+
+// catch takes the trap that matches a request off the wire; nil if there is none.
+func (x *wire) catch(r request) *trap {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for i, p := range x.traps {
+		if p.match(r) {
+			x.traps = append(x.traps[:i:i], x.traps[i+1:]...)
+			close(p.caught)
+			return p
+		}
+	}
+	return nil
+}
+
+// end is the manager's end of a wire.
+type end struct {
+	*wire
+	base http.RoundTripper
+}
+
+var (
+	errCut  = errors.New("the wire was cut")
+	errLost = errors.New("the answer was lost")
+)
+
+// RoundTrip carries out one request.
+func (e *end) RoundTrip(hr *http.Request) (*http.Response, error) {
+	if e.whole.Err() != nil {
+		return nil, errCut
+	}
+	r, err := readRequest(hr)
+	if err != nil {
+		return nil, err
+	}
+	p := e.catch(r)
+	if p == nil {
+		ctx, cancel := context.WithCancelCause(hr.Context())
+		context.AfterFunc(e.whole, func() { cancel(errCut) })
+		return e.base.RoundTrip(hr.WithContext(ctx))
+	}
+	<-p.release
+	response, err := e.base.RoundTrip(hr.WithContext(context.WithoutCancel(hr.Context())))
+	if err != nil {
+		p.code <- 0
+		return nil, err
+	}
+	p.code <- response.StatusCode
+	if !p.loses {
+		return response, nil
+	}
+	_ = response.Body.Close()
+	return nil, errLost
+}
+
+func readRequest(hr *http.Request) (request, error) {
+	r := request{method: hr.Method, path: hr.URL.Path}
+	if hr.Body == nil {
+		return r, nil
+	}
+	body, err := io.ReadAll(hr.Body)
+	_ = hr.Body.Close()
+	hr.Body = io.NopCloser(bytes.NewReader(body))
+	r.body = string(body)
+	return r, err
+}
