@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/controllers/index"
 	"reprise.dev/reprise/internal/run"
 	"reprise.dev/reprise/internal/schedule"
 )
@@ -40,6 +41,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, holds source.Source) err
 		For(&batchv1alpha1.JobRun{}, builder.WithPredicates(predicate.NewPredicateFuncs(needsAttention))).
 		Watches(&batchv1alpha1.JobRun{}, handler.EnqueueRequestsFromMapFunc(relatives), builder.WithPredicates(predicate.NewPredicateFuncs(concernsRelatives))).
 		Watches(&batchv1alpha1.ScheduledJob{}, handler.EnqueueRequestsFromMapFunc(latestOf)).
+		Watches(&batchv1alpha1.ScheduledJob{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(appears)).
 		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(worksFor), builder.WithPredicates(labelled)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(worksFor), builder.WithPredicates(labelled, podEnds)).
 		WatchesRawSource(holds).
@@ -102,6 +104,23 @@ func latestOf(_ context.Context, o client.Object) []reconcile.Request {
 	return requests
 }
 
+// waitingFor returns the runs that are to do what a ScheduledJob says, and are held if there was none.
+func (r *Reconciler) waitingFor(ctx context.Context, o client.Object) []reconcile.Request {
+	runs := &batchv1alpha1.JobRunList{}
+	err := r.Client.List(ctx, runs, client.InNamespace(o.GetNamespace()), client.MatchingFields{index.ScheduledJob: o.GetName()}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "finding the runs that wait for a ScheduledJob", "namespace", o.GetNamespace(), "scheduledJob", o.GetName())
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range runs.Items {
+		if w := &runs.Items[i]; w.Status.Phase == batchv1alpha1.JobRunQueued && run.Template(w) == nil {
+			requests = append(requests, request(w.Namespace, w.Name))
+		}
+	}
+	return requests
+}
+
 // worksFor returns the run that a Job or pod works for.
 func worksFor(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{request(o.GetNamespace(), o.GetLabels()[batchv1alpha1.LabelRun])}
@@ -112,6 +131,13 @@ func request(namespace, name string) reconcile.Request {
 }
 
 var labelled = predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetLabels()[batchv1alpha1.LabelRun] != "" })
+
+// appears lets pass what is new.
+var appears = predicate.Funcs{
+	UpdateFunc:  func(event.UpdateEvent) bool { return false },
+	DeleteFunc:  func(event.DeleteEvent) bool { return false },
+	GenericFunc: func(event.GenericEvent) bool { return false },
+}
 
 // podEnds lets pass what can complete a stop: a pod that has ended or is gone.
 var podEnds = predicate.Funcs{

@@ -55,13 +55,13 @@ func scheduledJobOf(_ context.Context, o client.Object) []reconcile.Request {
 // matters lets pass what changes how many chains of a ScheduledJob are unsettled: a run that appears, such as one whose
 // fire could not be recorded, one that ends, stops, settles its chain or opens it again, and one that is deleted.
 var matters = predicate.Funcs{
-	CreateFunc:  func(e event.CreateEvent) bool { return standingOf(e.Object) != over },
-	UpdateFunc:  func(e event.UpdateEvent) bool { return standingOf(e.ObjectOld) != standingOf(e.ObjectNew) },
+	CreateFunc:  func(e event.CreateEvent) bool { return stageOf(e.Object) != over },
+	UpdateFunc:  func(e event.UpdateEvent) bool { return stageOf(e.ObjectOld) != stageOf(e.ObjectNew) },
 	DeleteFunc:  func(event.DeleteEvent) bool { return true },
 	GenericFunc: func(event.GenericEvent) bool { return false },
 }
 
-// stage is how far a run has come, as far as its ScheduledJob is concerned.
+// stage is how far a run has come, as far as its ScheduledJob is concerned. That it runs is no stage of its own.
 type stage struct {
 	ended, stopped, settled bool
 }
@@ -69,7 +69,7 @@ type stage struct {
 // over is the stage of a run of which nothing more is to be heard.
 var over = stage{ended: true, stopped: true, settled: true}
 
-func standingOf(o client.Object) stage {
+func stageOf(o client.Object) stage {
 	r, ok := o.(*batchv1alpha1.JobRun)
 	if !ok {
 		return over
@@ -78,5 +78,6 @@ func standingOf(o client.Object) stage {
 	if run.IsRoot(r) {
 		alone.Root = r
 	}
-	return stage{ended: r.Status.Phase.Terminal(), stopped: alone.Stopped(), settled: alone.Settled()}
+	ended := r.Status.Phase.Terminal()
+	return stage{ended: ended, stopped: ended && alone.Stopped(), settled: alone.Settled()}
 }

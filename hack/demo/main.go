@@ -49,7 +49,12 @@ func main() {
 func run(ctx context.Context, say *narrator, keep bool) (err error) {
 	start := time.Now()
 	s := &stage{say: say}
-	defer func() { err = errors.Join(err, s.strike(err)) }()
+	defer func() {
+		if err != nil && ctx.Err() == nil {
+			s.explain()
+		}
+		err = errors.Join(err, s.strike(err == nil || ctx.Err() != nil))
+	}()
 
 	say.line("Reprise: a schedule, a queue, work, a crash, and what becomes of it. It takes about a minute.")
 	if err := bounded(ctx, prepareTimeout, s.prepare); err != nil {
@@ -68,7 +73,7 @@ func run(ctx context.Context, say *narrator, keep bool) (err error) {
 	if keep {
 		return s.stay(ctx)
 	}
-	if err := s.strike(nil); err != nil {
+	if err := s.strike(true); err != nil {
 		return err
 	}
 	say.line("")

@@ -199,20 +199,26 @@ func (s *stage) kubectl(ctx context.Context, input string, args ...string) (stri
 	return string(out), nil
 }
 
-// strike ends everything. It can be called again.
-func (s *stage) strike(failure error) error {
-	var errs []error
-	if failure != nil && s.manager != nil {
+// explain shows what a person would look at first after a failure.
+func (s *stage) explain() {
+	if s.manager != nil {
 		s.say.line("\nThe last lines of the manager's log:")
 		s.say.quote(s.manager.lastWords())
 	}
+	if s.dir != "" {
+		s.say.line("\nThe logs of the manager and of the work server are in %s.", s.dir)
+	}
+}
+
+// strike ends everything, and removes the logs if nobody needs them. It can be called again.
+func (s *stage) strike(clean bool) error {
+	var errs []error
 	if m := s.manager; m != nil {
 		s.manager = nil
-		err := m.stop()
-		if err == nil && failure == nil {
+		errs = append(errs, m.stop())
+		if errs[0] == nil {
 			s.say.claim("asked by SIGTERM, the manager ended in good order")
 		}
-		errs = append(errs, err)
 	}
 	errs = append(errs, s.leave())
 	if s.server != nil {
@@ -223,11 +229,9 @@ func (s *stage) strike(failure error) error {
 		errs = append(errs, s.plane.Stop())
 		s.plane = nil
 	}
-	if failure == nil {
+	if clean && s.dir != "" {
 		errs = append(errs, os.RemoveAll(s.dir))
 		s.dir = ""
-	} else if s.dir != "" {
-		s.say.line("\nThe logs of the manager and of the work server are in %s.", s.dir)
 	}
 	return errors.Join(errs...)
 }

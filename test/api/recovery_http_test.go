@@ -69,7 +69,7 @@ func TestACallOfAManagerThatCannotBeSeenKeepsItsSlotUntilItMustBeOver(t *testing
 	s := newServer(t, nil)
 	w.queue("default", 1)
 	orphan := w.claimed(w.httpRun("a", s.URL))
-	over := time.Now().Add(12 * time.Second).Truncate(time.Second)
+	over := time.Now().Add(15 * time.Second).Truncate(time.Second)
 	w.setStatus(orphan, func(st *batchv1alpha1.JobRunStatus) {
 		deadline := metav1.NewTime(over.Add(-3*time.Second - allowance))
 		st.Deadline = &deadline
