@@ -26,7 +26,7 @@ manifests: ## Write the CRDs and the manager's role.
 	mkdir -p config/crd/bases
 	rm -f config/crd/bases/*.yaml
 	mv bin/crd/*.yaml config/crd/bases/
-	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/... output:rbac:dir=config/rbac
+	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/... paths=./internal/... output:rbac:dir=config/rbac
 
 .PHONY: build
 build: ## Build bin/manager with its version.

@@ -33,7 +33,11 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		StalledQueue: stalledQueue,
 	} {
 		err := indexer.IndexField(ctx, &batchv1alpha1.JobRun{}, name, func(o client.Object) []string {
-			if value := of(o.(*batchv1alpha1.JobRun)); value != "" {
+			r, ok := o.(*batchv1alpha1.JobRun)
+			if !ok {
+				return nil
+			}
+			if value := of(r); value != "" {
 				return []string{value}
 			}
 			return nil

@@ -136,9 +136,12 @@ func (p *pass) unclaim(e admission.Entry, err error) {
 
 // taken acts on an answered claim: the picture is told, and the work begins.
 func (p *pass) taken(ctx context.Context, t ticket) {
-	r, isRun := t.object.(*batchv1alpha1.JobRun)
-	if !isRun {
-		p.observeReservation(t.object.(*batchv1alpha1.DirectReservation))
+	if dr, ok := t.object.(*batchv1alpha1.DirectReservation); ok {
+		p.observeReservation(dr)
+		return
+	}
+	r, ok := t.object.(*batchv1alpha1.JobRun)
+	if !ok {
 		return
 	}
 	if !p.upsert(r, true) && p.gone(ctx, r) {

@@ -72,15 +72,18 @@ func (d *Dispatcher) feed(ctx context.Context, c ctrlcache.Informers) error {
 
 // handle makes a watch handler of two typed functions: one for what is there, one for what is gone.
 func handle[T client.Object](there, gone func(T)) cache.ResourceEventHandler {
+	tell := func(f func(T), o any) {
+		if unknown, missed := o.(cache.DeletedFinalStateUnknown); missed {
+			o = unknown.Obj
+		}
+		if t, ok := o.(T); ok {
+			f(t)
+		}
+	}
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { there(o.(T)) },
-		UpdateFunc: func(_, o any) { there(o.(T)) },
-		DeleteFunc: func(o any) {
-			if unknown, missed := o.(cache.DeletedFinalStateUnknown); missed {
-				o = unknown.Obj
-			}
-			gone(o.(T))
-		},
+		AddFunc:    func(o any) { tell(there, o) },
+		UpdateFunc: func(_, o any) { tell(there, o) },
+		DeleteFunc: func(o any) { tell(gone, o) },
 	}
 }
 

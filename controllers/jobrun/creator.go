@@ -5,6 +5,7 @@ package jobrun
 import (
 	"context"
 	"fmt"
+	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/retry"
+	"reprise.dev/reprise/internal/schedule"
 )
 
 // A creation cannot be fenced: it may land after the object it makes was made, recorded and deleted again. So a run that a
@@ -37,6 +40,8 @@ func (s *scope) parent(ctx context.Context) (ctrl.Result, bool, error) {
 	case parent == nil:
 		s.Queues.Confirm(s.run)
 		return ctrl.Result{}, false, nil
+	case parent.Status.Retry == nil && parent.Status.Phase.Terminal() && !retry.Decide(parent).Due:
+		return ctrl.Result{}, true, s.supersede(ctx, fmt.Sprintf("run %s is %s, and has no retry", parent.Name, parent.Status.Phase))
 	case parent.Status.Retry == nil:
 		return ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}, true, nil
 	case parent.Status.Retry.UID != s.run.UID:
@@ -72,7 +77,7 @@ func (s *scope) schedule(ctx context.Context) (ctrl.Result, bool, error) {
 	}
 	// The cache may be behind the fire that made the run.
 	if err := s.Live.Get(ctx, client.ObjectKeyFromObject(sj), sj); err != nil {
-		return ctrl.Result{}, true, client.IgnoreNotFound(err)
+		return ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}, true, client.IgnoreNotFound(err)
 	}
 	tick := s.run.Spec.ScheduledTime
 	switch {
@@ -81,7 +86,9 @@ func (s *scope) schedule(ctx context.Context) (ctrl.Result, bool, error) {
 	case tick.Equal(sj.Status.LastSkippedTime):
 		return ctrl.Result{}, true, s.skip(ctx, batchv1alpha1.ReasonOverlapForbidden, "an earlier run of the schedule had not settled, and concurrencyPolicy is Forbid")
 	case settledUnfired(sj, s.run):
-		return ctrl.Result{}, true, s.supersede(ctx, fmt.Sprintf("ScheduledJob %s has settled the tick %s without this run", sj.Name, tick.UTC().Format("2006-01-02T15:04:05Z")))
+		return ctrl.Result{}, true, s.supersede(ctx, fmt.Sprintf("ScheduledJob %s has settled the tick %s without this run", sj.Name, tick.UTC().Format(time.RFC3339)))
+	case !fires(sj, tick.Time):
+		return ctrl.Result{}, true, s.supersede(ctx, fmt.Sprintf("ScheduledJob %s has no tick at %s", sj.Name, tick.UTC().Format(time.RFC3339)))
 	default:
 		return ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}, true, nil
 	}
@@ -104,6 +111,21 @@ func settledUnfired(sj *batchv1alpha1.ScheduledJob, r *batchv1alpha1.JobRun) boo
 		return true
 	}
 	return tick.Equal(sj.Status.FiredRunAt)
+}
+
+// fires reports whether the ScheduledJob may still come to record a run of that tick. One that has seen its present schedule
+// has recorded by then what it found of an earlier one.
+func fires(sj *batchv1alpha1.ScheduledJob, tick time.Time) bool {
+	switch {
+	case sj.Status.ObservedGeneration != sj.Generation:
+		return true
+	case sj.Spec.RunAt != nil:
+		return sj.Spec.RunAt.Time.Equal(tick)
+	case sj.Spec.Schedule == "":
+		return false
+	}
+	cron, err := schedule.Parse(sj.Spec.Schedule, sj.Spec.TimeZone, sj.CreationTimestamp.Time)
+	return err == nil && cron.Has(tick)
 }
 
 func (s *scope) supersede(ctx context.Context, message string) error {

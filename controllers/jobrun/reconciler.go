@@ -25,9 +25,8 @@ import (
 // +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobruns,verbs=get;list;watch;create
 // +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobruns/status,verbs=update
 // +kubebuilder:rbac:groups=batch.reprise.dev,resources=scheduledjobs;jobqueues,verbs=get;list;watch
-// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;update
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 
 // Executors finds the executor for the work of a run.
 type Executors struct {

@@ -5,6 +5,7 @@ package jobrun
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -14,6 +15,9 @@ import (
 	"reprise.dev/reprise/internal/retry"
 	"reprise.dev/reprise/internal/run"
 )
+
+// conflictPause is when a manual retry whose target was written in between is tried again.
+const conflictPause = 100 * time.Millisecond
 
 // resolve finds out, once and for all, what a run means that names only a ScheduledJob or another run. A later edit or
 // deletion of what it named changes nothing.
@@ -48,7 +52,12 @@ func (s *scope) resolveRetry(ctx context.Context) (ctrl.Result, error) {
 		return ctrl.Result{}, s.refuse(ctx, reason, message)
 	}
 	if record := target.Status.Retry; record == nil || record.UID != s.run.UID {
-		if err := s.markRetry(ctx, target, batchv1alpha1.RetryRecord{Name: s.run.Name, UID: s.run.UID, Manual: true}); err != nil {
+		err := s.markRetry(ctx, target, batchv1alpha1.RetryRecord{Name: s.run.Name, UID: s.run.UID, Manual: true})
+		if apierrors.IsConflict(err) {
+			// The event of the other write brings back the target, not this run.
+			return ctrl.Result{RequeueAfter: conflictPause, Priority: new(0)}, nil
+		}
+		if err != nil {
 			return ctrl.Result{}, err
 		}
 	}

@@ -82,16 +82,18 @@ func (s *scope) queue(ctx context.Context) (*batchv1alpha1.JobQueue, error) {
 	return queue, err
 }
 
-// refresh replaces the cached run by a live read. It reports false if that shows another phase or another object: the
-// cache was behind, and its next event brings the run back.
+// refresh replaces the cached run by a live read. It reports false, and keeps the cached one, if that shows another phase or
+// another object: the cache was behind, and its next event brings the run back.
 func (s *scope) refresh(ctx context.Context) (bool, error) {
 	live := &batchv1alpha1.JobRun{}
 	if err := s.Live.Get(ctx, client.ObjectKeyFromObject(s.run), live); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	same := live.UID == s.run.UID && live.Status.Phase == s.run.Status.Phase && run.Epoch(live) == run.Epoch(s.run)
+	if live.UID != s.run.UID || live.Status.Phase != s.run.Status.Phase || run.Epoch(live) != run.Epoch(s.run) {
+		return false, nil
+	}
 	s.run = live
-	return same, nil
+	return true, nil
 }
 
 // bounded cuts a message to what the API accepts.

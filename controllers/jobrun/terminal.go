@@ -31,13 +31,12 @@ func (s *scope) terminal(ctx context.Context) (ctrl.Result, error) {
 
 // confirmStopped stops the work of a run that has its outcome, and frees the slot once nothing of the work lives.
 func (s *scope) confirmStopped(ctx context.Context) (ctrl.Result, error) {
-	stopped := true
 	if ex := s.Executors.For(s.run); ex != nil {
 		ev, err := ex.Stop(ctx, s.run)
 		if err != nil {
 			return ctrl.Result{}, err
 		}
-		if stopped = ev.Stopped; !stopped {
+		if !ev.Stopped {
 			s.log.V(1).Info("the slot stays held until the work has stopped", "detail", ev.Detail)
 			return ctrl.Result{RequeueAfter: ev.RecheckAfter, Priority: new(0)}, nil
 		}

@@ -37,7 +37,7 @@ func (s *scope) observe(ctx context.Context) error {
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			return fmt.Errorf("reading run %s/%s: %w", s.sj.Namespace, a.Name, err)
-		case false:
+		case r.UID == a.UID:
 			s.runs = append(s.runs, *r)
 		}
 	}

@@ -12,6 +12,8 @@
 //     Job yet; the API server applies them when the Job is created;
 //   - alpha fields (alpha.go): a server with the gate off drops them from the Job without a word.
 //
+// There it also narrows what no client could read once it is stored (bounds.go).
+//
 // The property itself keeps its description, which is ours, as everything above it is.
 package main
 

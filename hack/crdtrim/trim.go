@@ -50,10 +50,11 @@ type findings struct {
 	unknown   []error
 }
 
-// clean strips a schema and everything below it. The name is that of the property it belongs to.
+// clean strips and bounds a schema and everything below it. The name is that of the property it belongs to.
 func (f *findings) clean(name string, s *schema) error {
 	s.Description = ""
 	s.XValidations = nil
+	bound(s)
 	for _, property := range slices.Sorted(maps.Keys(s.Properties)) {
 		here, description := field{name, property}, s.Properties[property].Description
 		f.described = f.described || description != ""

@@ -42,7 +42,7 @@ type stage struct {
 	binary string
 
 	plane   *controlplane.Plane
-	client  client.WithWatch
+	client  client.Client
 	ns      string
 	pods    bool // the cluster has nodes
 	server  *workServer
@@ -85,7 +85,7 @@ func (s *stage) raise(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.client, err = client.NewWithWatch(s.plane.Config(), client.Options{Scheme: scheme()}); err != nil {
+	if s.client, err = client.New(s.plane.Config(), client.Options{Scheme: scheme()}); err != nil {
 		return err
 	}
 	if err := s.settle(ctx); err != nil {
@@ -215,9 +215,8 @@ func (s *stage) strike(clean bool) error {
 	var errs []error
 	if m := s.manager; m != nil {
 		s.manager = nil
-		errs = append(errs, m.stop())
-		if errs[0] == nil {
-			s.say.claim("asked by SIGTERM, the manager ended in good order")
+		if m.lives() == nil { // else that was said already
+			errs = append(errs, s.dismiss(m))
 		}
 	}
 	errs = append(errs, s.leave())
@@ -234,6 +233,14 @@ func (s *stage) strike(clean bool) error {
 		s.dir = ""
 	}
 	return errors.Join(errs...)
+}
+
+func (s *stage) dismiss(m *manager) error {
+	if err := m.stop(); err != nil {
+		return err
+	}
+	s.say.claim("asked by SIGTERM, the manager ended in good order")
+	return nil
 }
 
 // leave removes the namespace from a cluster that goes on. Its own context: the demo's may be over.

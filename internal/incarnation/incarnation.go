@@ -21,8 +21,6 @@ import (
 	"reprise.dev/reprise/internal/epoch"
 )
 
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=reprise-system,resources=leases,verbs=get;create;update
-
 // ErrNotHolder says that the Lease is held by another process: the election was won and lost again.
 var ErrNotHolder = errors.New("the leader lease is held by another process")
 

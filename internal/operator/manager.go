@@ -30,9 +30,6 @@ import (
 	"reprise.dev/reprise/internal/incarnation"
 )
 
-// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
-// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
-
 // Scheme knows every kind that the manager reads or writes.
 func Scheme() *runtime.Scheme {
 	s := runtime.NewScheme()

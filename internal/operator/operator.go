@@ -50,7 +50,10 @@ func New(ctx context.Context, config *rest.Config, o Options) (*Operator, error)
 		return nil, err
 	}
 	op := &Operator{options: o, manager: mgr, gate: startup.NewGate()}
-	return op, op.wire(ctx, leader)
+	if err := op.wire(ctx, leader); err != nil {
+		return nil, err
+	}
+	return op, nil
 }
 
 // wire makes the parts and connects them.

@@ -41,7 +41,7 @@ func (c Claim) Apply(r *batchv1alpha1.JobRun, now time.Time) {
 	}
 	s.ObservedGeneration = r.Generation
 	meta.RemoveStatusCondition(&s.Conditions, batchv1alpha1.ConditionStalled)
-	setCondition(r, now, batchv1alpha1.ConditionReconciling, metav1.ConditionTrue, "Running", "the run holds a slot")
+	setCondition(r, now, batchv1alpha1.ConditionReconciling, "Running", "the run holds a slot")
 }
 
 // Adopt puts a run whose work is alive under another incarnation. It stays Running.
@@ -56,7 +56,7 @@ func BeginCancel(r *batchv1alpha1.JobRun, now time.Time) {
 	r.Status.Reason = batchv1alpha1.ReasonCancelled
 	r.Status.Message = "cancelled by request, the work is being stopped"
 	r.Status.ObservedGeneration = r.Generation
-	setCondition(r, now, batchv1alpha1.ConditionReconciling, metav1.ConditionTrue, batchv1alpha1.ReasonCancelled, "the work is being stopped")
+	setCondition(r, now, batchv1alpha1.ConditionReconciling, batchv1alpha1.ReasonCancelled, "the work is being stopped")
 }
 
 // Finish gives the run its outcome. With stopped its slot becomes free in the same step; otherwise it stays held until Free.
@@ -91,7 +91,7 @@ func Fence(r *batchv1alpha1.JobRun, epoch string) {
 // Hold says why a Queued run waits for a person. It reports whether that is news.
 func Hold(r *batchv1alpha1.JobRun, reason, message string, now time.Time) bool {
 	keepOrder(r)
-	return setCondition(r, now, batchv1alpha1.ConditionStalled, metav1.ConditionTrue, reason, message)
+	return setCondition(r, now, batchv1alpha1.ConditionStalled, reason, message)
 }
 
 // Unhold takes back what Hold said. It reports whether there was anything to take back.
@@ -101,7 +101,7 @@ func Unhold(r *batchv1alpha1.JobRun) bool {
 
 // MarkOrphaned says that the run is left as it was found, because the manager was told not to clean up.
 func MarkOrphaned(r *batchv1alpha1.JobRun, message string, now time.Time) bool {
-	return setCondition(r, now, batchv1alpha1.ConditionOrphaned, metav1.ConditionTrue, "ManagerRestarted", message)
+	return setCondition(r, now, batchv1alpha1.ConditionOrphaned, "ManagerRestarted", message)
 }
 
 // keepOrder stores what the order within a second and the attempt are taken from, with whichever write comes first.
@@ -110,9 +110,10 @@ func keepOrder(r *batchv1alpha1.JobRun) {
 	r.Status.Attempt = ptr.To(Attempt(r))
 }
 
-func setCondition(r *batchv1alpha1.JobRun, now time.Time, kind string, status metav1.ConditionStatus, reason, message string) bool {
+// setCondition says that a condition holds. What does not hold is left out.
+func setCondition(r *batchv1alpha1.JobRun, now time.Time, kind, reason, message string) bool {
 	return meta.SetStatusCondition(&r.Status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: message,
+		Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message,
 		ObservedGeneration: r.Generation, LastTransitionTime: metav1.NewTime(now),
 	})
 }

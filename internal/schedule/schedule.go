@@ -34,6 +34,12 @@ func (s Schedule) Next(after time.Time) (time.Time, bool) {
 	return instant(s.ticks.next(clamp(after)))
 }
 
+// Has reports whether the schedule ticks at that time.
+func (s Schedule) Has(t time.Time) bool {
+	tick, ok := s.Next(t.Add(-time.Second))
+	return ok && tick.Equal(t)
+}
+
 // Latest returns the most recent tick after the one time and not after the other, and false if there is none. Its cost
 // grows with the length of the window in months, not with the number of ticks in it.
 func (s Schedule) Latest(after, notAfter time.Time) (time.Time, bool) {
