@@ -118,6 +118,19 @@ func start(t *testing.T, through interceptor.Funcs, objects ...client.Object) *b
 	return b
 }
 
+// depose gives the lease to another manager.
+func (b *bench) depose() {
+	b.t.Helper()
+	lease := &coordinationv1.Lease{}
+	if err := b.api.Get(b.t.Context(), types.NamespacedName{Namespace: "ns", Name: "lease"}, lease); err != nil {
+		b.t.Fatal(err)
+	}
+	lease.Spec.HolderIdentity, lease.Spec.LeaseTransitions = ptr.To("another"), ptr.To[int32](3)
+	if err := b.api.Update(b.t.Context(), lease); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 // at sets the clock.
 func (b *bench) at(seconds int) *bench {
 	b.clock.SetTime(at(seconds))

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/controllers/ending"
 	"reprise.dev/reprise/internal/incarnation"
 	"reprise.dev/reprise/internal/recovery"
 	"reprise.dev/reprise/internal/reservation"
@@ -56,7 +57,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			MaxConcurrentReconciles: 8,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, maxBackoff),
 		}).
-		Complete(r)
+		Complete(ending.Orderly(r))
 }
 
 // Reconcile ends a reservation whose end has come, shows its renewals, and comes back when its time is up.
@@ -73,8 +74,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	now := r.Clock.Now()
-	r.Self.Check("reservation "+req.String(), dr.Status.Epoch)
+	if r.Self.Check("reservation "+req.String(), dr.Status.Epoch) > 0 {
+		return ctrl.Result{}, nil // the process is ending
+	}
 	verdict := recovery.DecideReservation(dr, me, now)
+	if verdict.Kind == recovery.ReservationDeposed {
+		// The Lease has confirmed that this process leads, so the epoch was never one of this cluster.
+		judged := dr.DeepCopy()
+		judged.Status.Epoch, judged.Status.FencedBy = "", ""
+		verdict = recovery.DecideReservation(judged, me, now)
+	}
 	step := decide(dr, verdict, now)
 	next, err := r.carryOut(ctx, dr, step)
 	if next == nil || err != nil {
@@ -108,10 +117,23 @@ func decide(dr *batchv1alpha1.DirectReservation, v recovery.ReservationVerdict, 
 	case dr.Status.ExpiresAt == nil && dr.Status.Phase == batchv1alpha1.ReservationPending:
 		return step{change: func(d *batchv1alpha1.DirectReservation) { reservation.See(d, now) }, again: due.Sub(now)}
 	case !due.IsZero():
-		return step{again: max(due.Sub(now), time.Millisecond)}
+		return step{again: max(nextLook(dr, due, now).Sub(now), time.Millisecond)}
 	default:
 		return step{}
 	}
+}
+
+// nextLook returns when to look again at a reservation that is due then: before that when the sign of life of a holder that
+// waits will be too old, which counts if an earlier manager made it Active.
+func nextLook(dr *batchv1alpha1.DirectReservation, due, now time.Time) time.Time {
+	if dr.Status.Phase != batchv1alpha1.ReservationActive || dr.Status.RenewedAt == nil {
+		return due
+	}
+	old := dr.Status.RenewedAt.Add(reservation.Lease(dr) + reservation.ClockAllowance)
+	if old.After(now) && old.Before(due) {
+		return old
+	}
+	return due
 }
 
 func end(phase batchv1alpha1.DirectReservationPhase, reason, message string, now time.Time) func(*batchv1alpha1.DirectReservation) {

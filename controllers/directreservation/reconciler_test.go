@@ -125,7 +125,8 @@ func TestAManagerThatMeetsAReservationOfALaterOneEndsAndWritesNothing(t *testing
 	g := NewWithT(t)
 	b := start(t, interceptor.Funcs{}, pending(granted(after)))
 	found := b.shell()
-	b.at(1000).step()
+	b.depose()
+	_, _ = b.at(1000).reconcile()
 	g.Expect(b.exits).To(Equal(1))
 	g.Expect(b.shell()).To(Equal(found))
 }

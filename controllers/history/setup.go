@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/controllers/ending"
 	"reprise.dev/reprise/internal/run"
 )
 
@@ -35,7 +36,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Named("history-ttl").
 		Watches(&batchv1alpha1.JobRun{}, handler.EnqueueRequestsFromMapFunc(chainOf), builder.WithPredicates(ended)).
 		WithOptions(options()).
-		Complete(reconcile.Func(r.ReconcileChain))
+		Complete(ending.Orderly(reconcile.Func(r.ReconcileChain)))
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&batchv1alpha1.ScheduledJob{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&batchv1alpha1.JobRun{}, handler.EnqueueRequestsFromMapFunc(scheduledJobOf), builder.WithPredicates(ended)).
 		WithOptions(options()).
-		Complete(reconcile.Func(r.ReconcileScheduledJob))
+		Complete(ending.Orderly(reconcile.Func(r.ReconcileScheduledJob)))
 }
 
 func options() controller.Options {

@@ -7,11 +7,22 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/executor"
 	"reprise.dev/reprise/internal/run"
 )
+
+// attendEvery is how often the work of a deleted run is looked at, besides when an event tells of it.
+const attendEvery = time.Second
+
+// abandoned is a run that was deleted while it held a slot.
+type abandoned struct {
+	run *batchv1alpha1.JobRun
+	// next is when to look at its work again.
+	next time.Time
+}
 
 // attend looks after the work of runs that were deleted while they held a slot: a call is cancelled, a Job goes with its
 // owner. The slot is free once nothing of it lives.
@@ -19,20 +30,29 @@ func (p *pass) attend(ctx context.Context) error {
 	p.queue.mu.Lock()
 	left := slices.Collect(maps.Values(p.queue.abandoned))
 	p.queue.mu.Unlock()
-	for _, r := range left {
-		over, err := p.over(ctx, r)
-		if err != nil {
-			return fmt.Errorf("looking after the work of deleted run %s: %w", r.Name, err)
-		}
-		if !over {
-			p.wakeIn(showEvery)
+	for _, a := range left {
+		if p.now.Before(a.next) {
+			p.wakeAt(a.next)
 			continue
 		}
+		over, err := p.over(ctx, a.run)
+		if err != nil {
+			return fmt.Errorf("looking after the work of deleted run %s: %w", a.run.Name, err)
+		}
 		p.queue.mu.Lock()
-		delete(p.queue.abandoned, r.UID)
-		p.queue.sign(r.UID, run.ChainUID(r), own, false)
+		if over {
+			delete(p.queue.abandoned, a.run.UID)
+			p.queue.sign(a.run.UID, run.ChainUID(a.run), own, false)
+		} else {
+			a.next = p.now.Add(attendEvery)
+			p.queue.abandoned[a.run.UID] = a
+		}
 		p.queue.mu.Unlock()
-		p.started.drop(r.UID)
+		if over {
+			p.started.drop(a.run.UID)
+		} else {
+			p.wakeAt(a.next)
+		}
 	}
 	return nil
 }
@@ -43,13 +63,14 @@ func (p *pass) over(ctx context.Context, r *batchv1alpha1.JobRun) (bool, error) 
 	if ex == nil {
 		return true, nil
 	}
+	look := ex.Stop
 	if r.Status.JobName != "" {
-		ev, err := ex.Look(ctx, r)
-		return ev.Stopped || ev.Life == executor.NeverStarted, err
+		look = ex.Look
 	}
-	ev, err := ex.Stop(ctx, r)
-	if ev.Stopped {
+	ev, err := look(ctx, r)
+	over := err == nil && (ev.Stopped || ev.Life == executor.NeverStarted)
+	if over {
 		ex.Forget(r.UID)
 	}
-	return ev.Stopped, err
+	return over, err
 }

@@ -4,14 +4,17 @@ package jobqueue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/admission"
+	"reprise.dev/reprise/internal/ledger"
 	"reprise.dev/reprise/internal/reservation"
 	"reprise.dev/reprise/internal/run"
 )
@@ -19,7 +22,7 @@ import (
 // parallel is how many claims of a batch are on the way at once.
 const parallel = 32
 
-// ticket is one claim of a batch: an object at exactly the version that the ledger records, with the claim written into it.
+// ticket is one claim of a batch: an object at exactly the version that the ledger records.
 type ticket struct {
 	entry  admission.Entry
 	object client.Object
@@ -36,20 +39,33 @@ func (p *pass) claim(ctx context.Context, entries []admission.Entry) error {
 	for i, t := range tickets {
 		intents[i] = batchv1alpha1.Intent{Kind: string(t.entry.Kind), Name: t.entry.Name, UID: t.entry.UID, ResourceVersion: t.entry.Version()}
 	}
-	if err := p.queue.ledger.Swap(ctx, intents); err != nil {
+	if err := p.swap(ctx, intents); err != nil {
 		return err
 	}
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for _, t := range tickets {
 		if p.assume(t) {
-			group.Go(func() error { p.take(ctx, t); return nil })
+			group.Go(func() error { return p.take(ctx, t) })
 		}
 	}
 	return group.Wait()
 }
 
-// tickets writes the claims into the versions that were decided upon. What the cache shows in another version is left out:
+// swap records the batch. A ledger that was deleted has the queue taken over once more.
+func (p *pass) swap(ctx context.Context, intents []batchv1alpha1.Intent) error {
+	// A process that ends admits nothing more.
+	if err := p.Gate.Wait(ctx); err != nil {
+		return err
+	}
+	err := p.queue.ledger.Swap(ctx, intents)
+	if errors.Is(err, ledger.ErrLost) {
+		p.queue.ledger = nil
+	}
+	return err
+}
+
+// tickets finds the versions that were decided upon. What the cache shows in another version is left out:
 // the event of that version brings the queue back.
 func (p *pass) tickets(ctx context.Context, entries []admission.Entry) ([]ticket, error) {
 	var tickets []ticket
@@ -63,7 +79,6 @@ func (p *pass) tickets(ctx context.Context, entries []admission.Entry) ([]ticket
 			if dr == nil {
 				continue
 			}
-			reservation.Grant(dr, p.Self.Stamp().Epoch, p.now)
 			object = dr
 		} else {
 			r, err := p.run(ctx, e)
@@ -73,7 +88,6 @@ func (p *pass) tickets(ctx context.Context, entries []admission.Entry) ([]ticket
 			if r == nil {
 				continue
 			}
-			p.claimOf(r).Apply(r, p.now)
 			object = r
 		}
 		tickets = append(tickets, ticket{entry: e, object: object})
@@ -81,60 +95,97 @@ func (p *pass) tickets(ctx context.Context, entries []admission.Entry) ([]ticket
 	return tickets, nil
 }
 
-func (p *pass) claimOf(r *batchv1alpha1.JobRun) run.Claim {
-	c := run.Claim{Incarnation: p.Self.Stamp()}
-	if run.Template(r).Work.HTTP != nil {
-		deadline := p.HTTPDeadline(r, p.now)
-		c.Deadline = &deadline
-	} else {
-		c.JobName = p.JobName(r)
+// write makes the claim in the object. Its times count from now, after the swap.
+func (p *pass) write(t ticket) {
+	now := p.Clock.Now()
+	switch o := t.object.(type) {
+	case *batchv1alpha1.DirectReservation:
+		reservation.Grant(o, p.Self.Stamp().Epoch, now)
+	case *batchv1alpha1.JobRun:
+		c := run.Claim{Incarnation: p.Self.Stamp()}
+		if run.Template(o).Work.HTTP != nil {
+			deadline := p.HTTPDeadline(o, now)
+			c.Deadline = &deadline
+		} else {
+			c.JobName = p.JobName(o)
+		}
+		c.Apply(o, now)
 	}
-	return c
 }
 
-// assume counts the slot before the claim is sent. It reports false if the object has changed since the decision.
+// assume counts the slot, and what may live of the run's work, before the claim is sent. It reports false if the object has
+// changed since the decision.
 func (p *pass) assume(t ticket) bool {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
-	return p.queue.model.Assume(t.entry.UID, t.entry.ResourceVersion)
+	if !p.queue.model.Assume(t.entry.UID, t.entry.ResourceVersion) {
+		return false
+	}
+	if t.entry.Kind == admission.JobRun {
+		p.queue.sign(t.entry.UID, t.entry.ChainUID, own, true)
+	}
+	return true
 }
 
-// take sends one claim. Losing the race is normal and harmless; a claim without an answer keeps its slot until it is resolved.
-func (p *pass) take(ctx context.Context, t ticket) {
-	r, isRun := t.object.(*batchv1alpha1.JobRun)
-	if isRun {
+// take sends one claim. Losing the race is normal and harmless. A claim without an answer keeps its slot until it is resolved; so
+// does one that met another version, since that may be its own: the client repeats requests by itself.
+func (p *pass) take(ctx context.Context, t ticket) error {
+	if r, ok := t.object.(*batchv1alpha1.JobRun); ok {
 		p.Work.For(r).Expect(r.UID)
 	}
+	p.write(t)
 	err := p.Client.Status().Update(ctx, t.object)
 	switch {
 	case err == nil:
 		p.taken(ctx, t)
-	case definite(err):
-		p.log.V(1).Info("claim lost", "kind", t.entry.Kind, "name", t.entry.Name, "why", err.Error())
-		p.unclaim(t.entry, err)
-		if isRun {
-			p.Work.For(r).Forget(r.UID)
-		}
+		return nil
+	case apierrors.IsNotFound(err):
+		p.void(t, (*admission.Queue).Conflict)
+		return nil
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+		p.log.Error(err, "claim refused: the object is passed over until it changes", "kind", t.entry.Kind, "name", t.entry.Name)
+		p.void(t, (*admission.Queue).Unassume)
+		p.passOver(t.entry)
+		return nil
+	case refused(err):
+		p.void(t, (*admission.Queue).Unassume)
+		return fmt.Errorf("claiming %s %s: %w", t.entry.Kind, t.entry.Name, err)
 	default:
-		p.log.Info("claim without an answer", "kind", t.entry.Kind, "name", t.entry.Name, "error", err.Error())
+		p.log.V(1).Info("claim to be resolved", "kind", t.entry.Kind, "name", t.entry.Name, "error", err.Error())
 		p.queue.mu.Lock()
-		p.queue.unresolved[t.entry.UID] = t.entry
+		p.queue.unresolved[t.entry.UID] = t
 		p.queue.mu.Unlock()
+		return nil
 	}
 }
 
-// unclaim gives the slot of a lost claim back.
-func (p *pass) unclaim(e admission.Entry, err error) {
+// refused reports whether the API server has said that it did not carry out the request, whatever the object.
+func refused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// void ends what this process assumed of a claim that is known not to be carried out, now or later.
+func (p *pass) void(t ticket, end func(*admission.Queue, types.UID)) {
+	p.queue.mu.Lock()
+	end(p.queue.model, t.entry.UID)
+	if t.entry.Kind == admission.JobRun {
+		p.queue.sign(t.entry.UID, t.entry.ChainUID, own, false)
+	}
+	p.queue.mu.Unlock()
+	if r, ok := t.object.(*batchv1alpha1.JobRun); ok {
+		p.Work.For(r).Forget(r.UID)
+	}
+}
+
+// passOver lets the others go before a version that cannot be claimed.
+func (p *pass) passOver(e admission.Entry) {
+	e.Waiting = false
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		p.queue.model.Conflict(e.UID)
-		return
-	}
-	p.queue.model.Unassume(e.UID)
+	p.queue.model.Upsert(e)
 }
 
-// taken acts on an answered claim: the picture is told, and the work begins.
+// taken acts on an answered claim: the picture is told, and the work begins, unless somebody has ended the run meanwhile.
 func (p *pass) taken(ctx context.Context, t ticket) {
 	if dr, ok := t.object.(*batchv1alpha1.DirectReservation); ok {
 		p.observeReservation(dr)
@@ -144,33 +195,41 @@ func (p *pass) taken(ctx context.Context, t ticket) {
 	if !ok {
 		return
 	}
-	if !p.upsert(r, true) && p.gone(ctx, r) {
+	if !p.upsert(r, true) && !p.stillOurs(ctx, r) {
 		p.Work.For(r).Forget(r.UID)
 		return
 	}
-	p.queue.mu.Lock()
-	p.queue.sign(r.UID, run.ChainUID(r), own, true)
-	p.queue.mu.Unlock()
-	if err := p.Work.For(r).Start(ctx, r); err != nil {
-		// The run is Running and its work is not there: its own controller tries again, or records why it cannot be.
-		p.log.Info("the work of a claimed run has not begun yet", "run", r.Name, "error", err.Error())
-		p.holds.wake(client.ObjectKeyFromObject(r))
-		return
-	}
-	p.MarkStarted(r.UID)
+	go p.begin(ctx, r)
 }
 
-// gone reports whether the run was deleted right after its claim.
-func (p *pass) gone(ctx context.Context, r *batchv1alpha1.JobRun) bool {
+// begin begins the work of a claimed run. An API server that is slow to create Jobs does not hold up admission.
+func (d *Dispatcher) begin(ctx context.Context, r *batchv1alpha1.JobRun) {
+	d.starts <- struct{}{}
+	defer func() { <-d.starts }()
+	if err := d.Work.For(r).Start(ctx, r); err != nil {
+		// The run is Running and its work is not there: its own controller tries again, or records why it cannot be.
+		log.Info("the work of a claimed run has not begun yet", "namespace", r.Namespace, "run", r.Name, "error", err.Error())
+		d.holds.wake(client.ObjectKeyFromObject(r))
+		return
+	}
+	d.MarkStarted(r.UID)
+}
+
+// stillOurs reports whether a claimed run of which a newer version is known is at work under this process, by a live read.
+// If that fails it is taken to be: its work is stopped later if it must be.
+func (p *pass) stillOurs(ctx context.Context, r *batchv1alpha1.JobRun) bool {
 	live := &batchv1alpha1.JobRun{}
 	err := p.Live.Get(ctx, client.ObjectKeyFromObject(r), live)
-	return apierrors.IsNotFound(err) || (err == nil && live.UID != r.UID)
+	if err != nil {
+		return !apierrors.IsNotFound(err)
+	}
+	return live.UID == r.UID && live.Status.Phase.InProgress() && run.Epoch(live) == run.Epoch(r)
 }
 
 // resolve finds out what became of claims without an answer. Until then they keep their slots, and nothing else is claimed.
 func (p *pass) resolve(ctx context.Context) error {
-	for uid, e := range p.queue.unresolved {
-		intent := batchv1alpha1.Intent{Kind: string(e.Kind), Name: e.Name, UID: e.UID, ResourceVersion: e.Version()}
+	for uid, t := range p.queue.unresolved {
+		intent := batchv1alpha1.Intent{Kind: string(t.entry.Kind), Name: t.entry.Name, UID: uid, ResourceVersion: t.entry.Version()}
 		if err := p.touch(ctx, intent); err != nil {
 			return fmt.Errorf("resolving a claim without an answer: %w", err)
 		}

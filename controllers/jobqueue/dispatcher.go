@@ -66,11 +66,16 @@ type Dispatcher struct {
 	registry
 	wakes wakes
 	holds wakes
+	// starts bounds how many works are begun at once.
+	starts chan struct{}
 }
+
+// startsAtOnce is how many works are begun at once.
+const startsAtOnce = 64
 
 // New returns a dispatcher that knows of no queue yet.
 func New(o Options) *Dispatcher {
-	return &Dispatcher{Options: o, registry: newRegistry()}
+	return &Dispatcher{Options: o, registry: newRegistry(), starts: make(chan struct{}, startsAtOnce)}
 }
 
 // Reconcile admits one batch from one queue.
@@ -83,17 +88,25 @@ func (d *Dispatcher) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, err
 	}
-	q := d.find(req.NamespacedName)
+	p := &pass{Dispatcher: d, queue: d.find(req.NamespacedName), now: d.Clock.Now(), log: ctrl.LoggerFrom(ctx)}
+	if p.queue == nil {
+		return p.shown(ctx, jq)
+	}
+	if err := p.clear(ctx); err != nil {
+		return ctrl.Result{}, quieten(err)
+	}
 	if err != nil {
-		return d.missing(ctx, q)
+		return p.next(), d.missing(ctx, p.queue)
 	}
-	p := &pass{Dispatcher: d, queue: q, now: d.Clock.Now(), log: ctrl.LoggerFrom(ctx)}
-	if q != nil {
-		q.exists()
-		if err := p.admit(ctx, jq); err != nil {
-			return ctrl.Result{}, quieten(err)
-		}
+	p.queue.exists()
+	if err := p.admit(ctx, jq); err != nil {
+		return ctrl.Result{}, quieten(err)
 	}
+	return p.shown(ctx, jq)
+}
+
+// shown shows the queue and says when to look again, which depends on it.
+func (p *pass) shown(ctx context.Context, jq *batchv1alpha1.JobQueue) (ctrl.Result, error) {
 	if err := p.show(ctx, jq); err != nil {
 		return ctrl.Result{}, quieten(err)
 	}
@@ -120,13 +133,10 @@ func (d *Dispatcher) ready(ctx context.Context) error {
 }
 
 // missing deals with a queue that does not exist: "default" is created, any other holds its runs, which say so.
-func (d *Dispatcher) missing(ctx context.Context, q *queue) (ctrl.Result, error) {
-	if q == nil {
-		return ctrl.Result{}, nil
-	}
+func (d *Dispatcher) missing(ctx context.Context, q *queue) error {
 	wanted, untold := q.waiting()
 	if !wanted {
-		return ctrl.Result{}, nil
+		return nil
 	}
 	if q.key.Name == batchv1alpha1.DefaultQueue {
 		jq := &batchv1alpha1.JobQueue{}
@@ -135,12 +145,12 @@ func (d *Dispatcher) missing(ctx context.Context, q *queue) (ctrl.Result, error)
 		if apierrors.IsAlreadyExists(err) {
 			err = nil
 		}
-		return ctrl.Result{}, err
+		return err
 	}
 	for _, name := range untold {
 		d.holds.wake(types.NamespacedName{Namespace: q.key.Namespace, Name: name})
 	}
-	return ctrl.Result{}, nil
+	return nil
 }
 
 // limits returns the rules of a queue that are in force.

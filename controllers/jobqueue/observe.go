@@ -35,20 +35,20 @@ func (d *Dispatcher) upsert(r *batchv1alpha1.JobRun, confirmed bool) bool {
 	if name == "" {
 		return true
 	}
-	e, err := admission.RunEntry(r, confirmed, d.admissible(r))
+	admissible := d.admissible(r)
+	e, err := admission.RunEntry(r, confirmed, admissible)
 	if err != nil {
 		log.Error(err, "run left out of its queue", "namespace", r.Namespace, "run", r.Name)
 		return false
 	}
 	key := types.NamespacedName{Namespace: r.Namespace, Name: name}
-	d.remember(r.UID, key)
 	q := d.open(key)
 	q.mu.Lock()
 	counts := q.model.Upsert(e)
-	if counts && e.Waiting {
-		q.names[r.UID] = r.Name
-	} else if counts {
-		delete(q.names, r.UID)
+	if counts {
+		d.remember(r.UID, key)
+		d.await(r.UID, unready{name: client.ObjectKeyFromObject(r), schedule: scheduleOf(r)}, !confirmed || !admissible)
+		q.name(r.UID, r.Name, e.Waiting)
 	}
 	if counts && r.Status.Slot == batchv1alpha1.SlotFree {
 		q.sign(r.UID, e.ChainUID, own, false)
@@ -69,12 +69,16 @@ func (d *Dispatcher) observeRunGone(r *batchv1alpha1.JobRun) {
 	q := d.open(key)
 	q.mu.Lock()
 	q.model.Delete(r.UID)
-	delete(q.names, r.UID)
-	if len(q.works[r.UID]) > 0 || run.HoldsSlot(r) {
+	q.name(r.UID, r.Name, false)
+	lives := len(q.works[r.UID]) > 0 || run.HoldsSlot(r)
+	if lives {
 		q.sign(r.UID, run.ChainUID(r), own, true)
-		q.abandoned[r.UID] = r
+		q.abandoned[r.UID] = abandoned{run: r}
 	}
 	q.mu.Unlock()
+	if ex := d.Work.For(r); ex != nil && !lives {
+		ex.Forget(r.UID)
+	}
 	d.wakes.wake(key)
 }
 
@@ -106,14 +110,14 @@ func activeIn(sj *batchv1alpha1.ScheduledJob, uid types.UID) bool {
 	return false
 }
 
-// admissible reports whether the run is there to stay, and the owner that its metadata records exists. Without that the run
+// admissible reports whether the run is there to stay, has work, and the owner that its metadata records exists. Without that the run
 // comes from a backup.
 func (d *Dispatcher) admissible(r *batchv1alpha1.JobRun) bool {
 	owner := metav1.GetControllerOf(r)
 	switch {
 	case r.Status.Phase != batchv1alpha1.JobRunQueued:
 		return true
-	case r.DeletionTimestamp != nil:
+	case r.DeletionTimestamp != nil || d.Work.For(r) == nil:
 		return false
 	case owner == nil || owner.Kind != "ScheduledJob":
 		return true
@@ -123,35 +127,41 @@ func (d *Dispatcher) admissible(r *batchv1alpha1.JobRun) bool {
 	return err == nil && sj.UID == owner.UID
 }
 
+// scheduleOf returns the name of the ScheduledJob that fired the run or owns it, "" if there is none.
+func scheduleOf(r *batchv1alpha1.JobRun) string {
+	owner := metav1.GetControllerOf(r)
+	switch {
+	case owner != nil && owner.Kind == "ScheduledJob":
+		return owner.Name
+	case r.Spec.ScheduledTime != nil:
+		return r.Spec.ScheduledJobRef.Name
+	default:
+		return ""
+	}
+}
+
 // confirmRetry tells the picture of a retry that its parent has recorded it.
 func (d *Dispatcher) confirmRetry(parent *batchv1alpha1.JobRun) {
-	if parent.Status.Retry != nil {
-		d.revisit(types.NamespacedName{Namespace: parent.Namespace, Name: parent.Status.Retry.Name}, parent.Status.Retry.UID)
-	}
-}
-
-// observeSchedule tells the picture of the runs that a ScheduledJob has recorded.
-func (d *Dispatcher) observeSchedule(sj *batchv1alpha1.ScheduledJob) {
-	for _, a := range sj.Status.Active {
-		d.revisit(types.NamespacedName{Namespace: sj.Namespace, Name: a.Name}, a.UID)
-	}
-}
-
-// revisit looks again at a run that is recorded by its creator now, if it waits.
-func (d *Dispatcher) revisit(name types.NamespacedName, uid types.UID) {
-	q := d.queueOf(uid)
-	if q == nil {
+	if parent.Status.Retry == nil {
 		return
 	}
-	q.mu.Lock()
-	_, waits := q.names[uid]
-	q.mu.Unlock()
+	name, waits := d.awaiting(parent.Status.Retry.UID)
 	if !waits {
 		return
 	}
 	r := &batchv1alpha1.JobRun{}
-	if err := d.Client.Get(context.Background(), name, r); err == nil && r.UID == uid {
+	if err := d.Client.Get(context.Background(), name, r); err == nil && r.UID == parent.Status.Retry.UID {
 		d.upsert(r, true)
+	}
+}
+
+// observeSchedule looks again at the runs that wait for the ScheduledJob to record them, or to be seen.
+func (d *Dispatcher) observeSchedule(sj *batchv1alpha1.ScheduledJob) {
+	for _, name := range d.awaitingSchedule(sj.Namespace, sj.Name) {
+		r := &batchv1alpha1.JobRun{}
+		if err := d.Client.Get(context.Background(), name, r); err == nil {
+			d.observeRun(r)
+		}
 	}
 }
 
@@ -223,7 +233,7 @@ func (d *Dispatcher) verify(j *batchv1.Job) {
 	q := d.open(types.NamespacedName{Namespace: j.Namespace, Name: j.Labels[batchv1alpha1.LabelQueue]})
 	q.mu.Lock()
 	q.sign(uid, types.UID(j.Labels[batchv1alpha1.LabelChain]), own, true)
-	q.abandoned[uid] = r
+	q.abandoned[uid] = abandoned{run: r}
 	q.mu.Unlock()
 }
 

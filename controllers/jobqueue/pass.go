@@ -4,7 +4,6 @@ package jobqueue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -34,14 +33,16 @@ type pass struct {
 	due   time.Duration // when to look again; zero: never
 }
 
-// admit claims what the rules admit, under the fence.
-func (p *pass) admit(ctx context.Context, jq *batchv1alpha1.JobQueue) error {
+// clear sees to what is left of earlier passes: claims without an answer, and the work of deleted runs.
+func (p *pass) clear(ctx context.Context) error {
 	if err := p.resolve(ctx); err != nil {
 		return err
 	}
-	if err := p.attend(ctx); err != nil {
-		return err
-	}
+	return p.attend(ctx)
+}
+
+// admit claims what the rules admit, under the fence.
+func (p *pass) admit(ctx context.Context, jq *batchv1alpha1.JobQueue) error {
 	if d := p.decide(limits(jq)); len(d.Admit)+len(d.Activate) == 0 {
 		p.wakeAt(d.Wake)
 		return nil
@@ -152,13 +153,3 @@ func (p *pass) wakeIn(d time.Duration) {
 // next asks for the next look with the priority of a fresh event: otherwise it would keep that of the initial list, and starve
 // behind it after a restart.
 func (p *pass) next() ctrl.Result { return ctrl.Result{RequeueAfter: p.due, Priority: new(0)} }
-
-// definite reports whether the API server has said that it did not carry out the request.
-func definite(err error) bool {
-	status := apierrors.APIStatus(nil)
-	if !errors.As(err, &status) {
-		return false
-	}
-	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) ||
-		apierrors.IsBadRequest(err) || apierrors.IsUnauthorized(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsGone(err)
-}

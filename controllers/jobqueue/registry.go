@@ -4,13 +4,14 @@ package jobqueue
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/admission"
 	"reprise.dev/reprise/internal/ledger"
 )
@@ -20,12 +21,13 @@ type registry struct {
 	mu      sync.Mutex
 	queues  map[types.NamespacedName]*queue
 	of      map[types.UID]types.NamespacedName // the queue of each run that is known
+	unready map[types.UID]unready              // Queued runs that wait for their creator or owner
 	handler []cache.InformerSynced             // of the watch handlers that feed the picture
 	started started
 }
 
 func newRegistry() registry {
-	return registry{queues: map[types.NamespacedName]*queue{}, of: map[types.UID]types.NamespacedName{}, started: started{uids: map[types.UID]struct{}{}}}
+	return registry{queues: map[types.NamespacedName]*queue{}, of: map[types.UID]types.NamespacedName{}, unready: map[types.UID]unready{}, started: started{uids: map[types.UID]struct{}{}}}
 }
 
 // queue is the picture of one queue, and this process's dealings with it.
@@ -35,16 +37,17 @@ type queue struct {
 	mu        sync.Mutex
 	model     *admission.Queue
 	works     works
-	names     map[types.UID]string                // of the runs that wait
-	told      map[types.UID]bool                  // runs that know that the queue does not exist
-	abandoned map[types.UID]*batchv1alpha1.JobRun // runs that are gone, whose work may live
+	names     map[types.UID]string    // of the runs that wait
+	untold    map[types.UID]string    // of them, those to be told if the queue does not exist
+	abandoned map[types.UID]abandoned // runs that are gone, whose work may live
 
 	reservations map[types.UID]bool // that wait
 
+	unresolved map[types.UID]ticket // claims without an answer
+
 	// What follows is used by the reconcile of the queue alone.
-	ledger     *ledger.Ledger
-	unresolved map[types.UID]admission.Entry // claims without an answer
-	shownAt    time.Time                     // of the last write of the JobQueue's status
+	ledger  *ledger.Ledger
+	shownAt time.Time // of the last write of the JobQueue's status
 }
 
 // find returns the picture of a queue, nil if nothing is known of it.
@@ -61,8 +64,8 @@ func (g *registry) open(key types.NamespacedName) *queue {
 	q := g.queues[key]
 	if q == nil {
 		q = &queue{
-			key: key, model: admission.NewQueue(), works: works{}, names: map[types.UID]string{}, told: map[types.UID]bool{}, reservations: map[types.UID]bool{},
-			abandoned: map[types.UID]*batchv1alpha1.JobRun{}, unresolved: map[types.UID]admission.Entry{},
+			key: key, model: admission.NewQueue(), works: works{}, names: map[types.UID]string{}, untold: map[types.UID]string{}, reservations: map[types.UID]bool{},
+			abandoned: map[types.UID]abandoned{}, unresolved: map[types.UID]ticket{},
 		}
 		g.queues[key] = q
 	}
@@ -76,10 +79,50 @@ func (g *registry) remember(uid types.UID, key types.NamespacedName) {
 	g.of[uid] = key
 }
 
+// unready is a Queued run that waits for its creator to record it, or for its owner to be seen.
+type unready struct {
+	name types.NamespacedName
+	// schedule is the ScheduledJob that it waits for; "" if it waits for the run that it retries.
+	schedule string
+}
+
+// await notes whether a run is unready.
+func (g *registry) await(uid types.UID, u unready, waits bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if waits {
+		g.unready[uid] = u
+	} else {
+		delete(g.unready, uid)
+	}
+}
+
+// awaiting returns the name of an unready run.
+func (g *registry) awaiting(uid types.UID) (types.NamespacedName, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	u, ok := g.unready[uid]
+	return u.name, ok
+}
+
+// awaitingSchedule returns the unready runs that wait for a ScheduledJob.
+func (g *registry) awaitingSchedule(namespace, name string) []types.NamespacedName {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var runs []types.NamespacedName
+	for _, u := range g.unready {
+		if u.schedule == name && u.name.Namespace == namespace {
+			runs = append(runs, u.name)
+		}
+	}
+	return runs
+}
+
 // forget drops the note and returns it.
 func (g *registry) forget(uid types.UID) (types.NamespacedName, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	delete(g.unready, uid)
 	key, ok := g.of[uid]
 	delete(g.of, uid)
 	return key, ok
@@ -104,20 +147,35 @@ func (g *registry) synced(ctx context.Context) error {
 func (q *queue) waiting() (wanted bool, untold []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for uid, name := range q.names {
-		if !q.told[uid] {
-			q.told[uid] = true
-			untold = append(untold, name)
-		}
-	}
+	untold = slices.Collect(maps.Values(q.untold))
+	clear(q.untold)
 	return len(q.names)+len(q.reservations) > 0, untold
 }
 
-// exists forgets who was told that the queue does not exist.
+// exists notes that nobody has to be told anything.
 func (q *queue) exists() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	clear(q.told)
+	clear(q.untold)
+}
+
+// vanished notes that everybody has to be told.
+func (q *queue) vanished() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	maps.Copy(q.untold, q.names)
+}
+
+// name notes whether a run waits. The caller holds the lock.
+func (q *queue) name(uid types.UID, name string, waits bool) {
+	_, known := q.names[uid]
+	switch {
+	case waits && !known:
+		q.names[uid], q.untold[uid] = name, name
+	case !waits:
+		delete(q.names, uid)
+		delete(q.untold, uid)
+	}
 }
 
 // works counts the signs of life of each run's work: a Job, pods, what this process has begun.

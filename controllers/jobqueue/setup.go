@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/controllers/ending"
 	"reprise.dev/reprise/controllers/index"
 	"reprise.dev/reprise/internal/run"
 )
@@ -38,7 +39,7 @@ func (d *Dispatcher) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 			MaxConcurrentReconciles: 16,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](5*time.Millisecond, maxBackoff),
 		}).
-		Complete(d)
+		Complete(ending.Orderly(d))
 }
 
 // Holds is the event source of runs that the dispatcher has something to tell about: their queue does not exist, or their
@@ -53,7 +54,7 @@ func (d *Dispatcher) feed(ctx context.Context, c ctrlcache.Informers) error {
 		{&batchv1alpha1.JobRun{}, handle(d.observeRun, d.observeRunGone)},
 		{&batchv1alpha1.DirectReservation{}, handle(d.observeReservation, d.observeReservationGone)},
 		{&batchv1alpha1.ScheduledJob{}, handle(d.observeSchedule, func(*batchv1alpha1.ScheduledJob) {})},
-		{&batchv1alpha1.JobQueue{}, handle(d.observeQueue, func(*batchv1alpha1.JobQueue) {})},
+		{&batchv1alpha1.JobQueue{}, handle(d.observeQueue, d.observeQueueGone)},
 		{&batchv1.Job{}, handle(d.observeJob, d.observeJobGone)},
 		{&corev1.Pod{}, handle(d.observePod, d.observePodGone)},
 	} {
@@ -84,6 +85,14 @@ func handle[T client.Object](there, gone func(T)) cache.ResourceEventHandler {
 		AddFunc:    func(o any) { tell(there, o) },
 		UpdateFunc: func(_, o any) { tell(there, o) },
 		DeleteFunc: func(o any) { tell(gone, o) },
+	}
+}
+
+// observeQueueGone has the runs of the queue told that it does not exist any more.
+func (d *Dispatcher) observeQueueGone(jq *batchv1alpha1.JobQueue) {
+	if q := d.find(client.ObjectKeyFromObject(jq)); q != nil {
+		q.vanished()
+		d.wakes.wake(q.key)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
@@ -27,24 +28,20 @@ func (p *pass) touch(ctx context.Context, intent batchv1alpha1.Intent) error {
 	err := p.Live.Get(ctx, client.ObjectKey{Namespace: p.queue.key.Namespace, Name: intent.Name}, r)
 	switch {
 	case apierrors.IsNotFound(err) || (err == nil && r.UID != intent.UID):
-		p.void(intent)
+		p.settled(intent.UID)
 		return nil
 	case err != nil:
 		return fmt.Errorf("reading run %s of a left-over intent: %w", intent.Name, err)
 	case p.landed(r):
-		p.taken(ctx, ticket{entry: admission.Entry{Key: admission.Key{UID: r.UID}, Name: r.Name}, object: r})
+		p.taken(ctx, ticket{entry: p.queue.unresolved[r.UID].entry, object: r})
 		return nil
-	}
-	if r.ResourceVersion == intent.ResourceVersion {
+	case r.ResourceVersion == intent.ResourceVersion:
 		run.Fence(r, p.Self.Stamp().Epoch)
 		if err := p.Client.Status().Update(ctx, r); err != nil {
 			return fmt.Errorf("fencing run %s: %w", r.Name, err)
 		}
 	}
-	p.void(intent)
-	if ex := p.Work.For(r); ex != nil {
-		ex.Forget(r.UID)
-	}
+	p.settled(intent.UID)
 	p.observeRun(r)
 	return nil
 }
@@ -54,18 +51,17 @@ func (p *pass) touchReservation(ctx context.Context, intent batchv1alpha1.Intent
 	err := p.Live.Get(ctx, client.ObjectKey{Namespace: p.queue.key.Namespace, Name: intent.Name}, dr)
 	switch {
 	case apierrors.IsNotFound(err) || (err == nil && dr.UID != intent.UID):
-		p.void(intent)
+		p.settled(intent.UID)
 		return nil
 	case err != nil:
 		return fmt.Errorf("reading reservation %s of a left-over intent: %w", intent.Name, err)
-	}
-	if dr.ResourceVersion == intent.ResourceVersion {
+	case dr.ResourceVersion == intent.ResourceVersion:
 		reservation.Fence(dr, p.Self.Stamp().Epoch)
 		if err := p.Client.Status().Update(ctx, dr); err != nil {
 			return fmt.Errorf("fencing reservation %s: %w", dr.Name, err)
 		}
 	}
-	p.void(intent)
+	p.settled(intent.UID)
 	p.observeReservation(dr)
 	return nil
 }
@@ -73,14 +69,15 @@ func (p *pass) touchReservation(ctx context.Context, intent batchv1alpha1.Intent
 // landed reports whether the run is Running by a claim of this process that was not answered.
 func (p *pass) landed(r *batchv1alpha1.JobRun) bool {
 	_, unanswered := p.queue.unresolved[r.UID]
-	return unanswered && r.Status.Phase.InProgress() && r.Status.Incarnation != nil && r.Status.Incarnation.ID == p.Self.Stamp().ID
+	return unanswered && r.Status.Phase == batchv1alpha1.JobRunRunning && r.Status.Incarnation != nil && r.Status.Incarnation.ID == p.Self.Stamp().ID
 }
 
-// void ends what this process assumed of a claim that cannot land any more.
-func (p *pass) void(intent batchv1alpha1.Intent) {
-	p.queue.mu.Lock()
-	defer p.queue.mu.Unlock()
-	p.queue.model.Conflict(intent.UID)
+// settled ends what this process assumed of a claim of its own that cannot land any more. Of an intent that an earlier
+// manager left it has assumed nothing.
+func (p *pass) settled(uid types.UID) {
+	if t, ours := p.queue.unresolved[uid]; ours {
+		p.void(t, (*admission.Queue).Conflict)
+	}
 }
 
 // pageSize of live lists.

@@ -12,6 +12,7 @@ import (
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/epoch"
 	"reprise.dev/reprise/internal/executor"
+	"reprise.dev/reprise/internal/retry"
 	"reprise.dev/reprise/internal/run"
 )
 
@@ -116,16 +117,18 @@ func failed(stopped bool) change {
 	return func(r *batchv1alpha1.JobRun) {
 		running(mine)(r)
 		run.Finish(r, batchv1alpha1.JobRunFailed, batchv1alpha1.ReasonWorkFailed, "exit 3", stopped, noon)
+		retry.Conclude(r, noon)
 	}
 }
 
 func completed(r *batchv1alpha1.JobRun) {
 	running(mine)(r)
 	run.Finish(r, batchv1alpha1.JobRunCompleted, batchv1alpha1.ReasonSucceeded, "done", true, noon)
+	retry.Conclude(r, noon)
 }
 
 // retriedBy is the record of a retry.
-func retriedBy(name string, uid types.UID) change {
+func withRetry(name string, uid types.UID) change {
 	return func(r *batchv1alpha1.JobRun) { r.Status.Retry = &batchv1alpha1.RetryRecord{Name: name, UID: uid} }
 }
 
@@ -138,9 +141,10 @@ func queue(name string) *batchv1alpha1.JobQueue {
 	return q
 }
 
-// scheduledJob is a ScheduledJob whose runs go to the queue main.
+// scheduledJob ticks every ten minutes, and its runs go to the queue main.
 func scheduledJob(changes ...func(*batchv1alpha1.ScheduledJob)) *batchv1alpha1.ScheduledJob {
 	sj := &batchv1alpha1.ScheduledJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "sj", UID: "uid-sj"}}
+	sj.Spec.Schedule = "*/10 * * * *"
 	sj.Spec.RunTemplate = batchv1alpha1.JobRunTemplateSpec{Queue: "main", Type: "story", Work: &batchv1alpha1.Work{Job: &batchv1alpha1.JobWork{}}}
 	for _, c := range changes {
 		c(sj)

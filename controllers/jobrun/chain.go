@@ -28,6 +28,9 @@ func (s *scope) chain(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing the chain of %s: %w", s.where(), err)
 	}
+	if err := s.complete(ctx, list); err != nil {
+		return err
+	}
 	queue, err := s.queue(ctx)
 	if err != nil {
 		return err
@@ -41,6 +44,24 @@ func (s *scope) chain(ctx context.Context) error {
 	}
 	s.run, err = s.tell(ctx, s.run, list.Items, queue)
 	return err
+}
+
+// complete adds the recorded retries that the index does not know as of the chain: a person's, before it is resolved, or one
+// that the cache is behind of.
+func (s *scope) complete(ctx context.Context, list *batchv1alpha1.JobRunList) error {
+	for _, r := range append([]batchv1alpha1.JobRun{*s.run}, list.Items...) {
+		if !deleted(r.Status.Retry, list.Items) {
+			continue
+		}
+		next, err := s.sibling(ctx, r.Status.Retry.Name)
+		if err != nil {
+			return err
+		}
+		if next != nil && next.UID == r.Status.Retry.UID {
+			list.Items = append(list.Items, *next)
+		}
+	}
+	return nil
 }
 
 // tell writes into a run that has ended how its chain stands, if that is news, and returns the run as it is then. The

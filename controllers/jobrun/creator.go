@@ -34,21 +34,30 @@ func (s *scope) creator(ctx context.Context) (ctrl.Result, bool, error) {
 
 func (s *scope) parent(ctx context.Context) (ctrl.Result, bool, error) {
 	parent, err := s.sibling(ctx, s.run.Spec.RetryOf)
+	if parent != nil && !retriedBy(parent, s.run) {
+		// What sets a run aside for good is not taken from a cache that may be behind.
+		parent, err = s.live(ctx, s.run.Spec.RetryOf)
+	}
 	switch {
 	case err != nil:
 		return ctrl.Result{}, true, err
-	case parent == nil:
+	case parent == nil || parent.CreationTimestamp.After(s.run.CreationTimestamp.Time):
+		// It is gone, or a namesake has taken its place.
 		s.Queues.Confirm(s.run)
+		return ctrl.Result{}, false, nil
+	case retriedBy(parent, s.run):
 		return ctrl.Result{}, false, nil
 	case parent.Status.Retry == nil && parent.Status.Phase.Terminal() && !retry.Decide(parent).Due:
 		return ctrl.Result{}, true, s.supersede(ctx, fmt.Sprintf("run %s is %s, and has no retry", parent.Name, parent.Status.Phase))
 	case parent.Status.Retry == nil:
 		return ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}, true, nil
-	case parent.Status.Retry.UID != s.run.UID:
-		return ctrl.Result{}, true, s.supersede(ctx, fmt.Sprintf("run %s was retried by %s with UID %s", parent.Name, parent.Status.Retry.Name, parent.Status.Retry.UID))
 	default:
-		return ctrl.Result{}, false, nil
+		return ctrl.Result{}, true, s.supersede(ctx, fmt.Sprintf("run %s was retried by %s with UID %s", parent.Name, parent.Status.Retry.Name, parent.Status.Retry.UID))
 	}
+}
+
+func retriedBy(parent, r *batchv1alpha1.JobRun) bool {
+	return parent.Status.Retry != nil && parent.Status.Retry.UID == r.UID
 }
 
 // sibling returns a run of the namespace, from the cache or, where that has none, from a live read; nil if there is none.
@@ -56,8 +65,15 @@ func (s *scope) sibling(ctx context.Context, name string) (*batchv1alpha1.JobRun
 	other := &batchv1alpha1.JobRun{}
 	err := s.Client.Get(ctx, s.key(name), other)
 	if apierrors.IsNotFound(err) {
-		err = s.Live.Get(ctx, s.key(name), other)
+		return s.live(ctx, name)
 	}
+	return other, err
+}
+
+// live returns a run of the namespace from a live read; nil if there is none.
+func (s *scope) live(ctx context.Context, name string) (*batchv1alpha1.JobRun, error) {
+	other := &batchv1alpha1.JobRun{}
+	err := s.Live.Get(ctx, s.key(name), other)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -69,7 +85,8 @@ func (s *scope) schedule(ctx context.Context) (ctrl.Result, bool, error) {
 	switch {
 	case err != nil:
 		return ctrl.Result{}, true, err
-	case sj == nil:
+	case sj == nil || sj.CreationTimestamp.After(s.run.CreationTimestamp.Time):
+		// A namesake that was made later did not create the run.
 		s.Queues.Confirm(s.run)
 		return ctrl.Result{}, false, nil
 	case names(sj, s.run):

@@ -29,6 +29,15 @@ func TestWhatACreatorSaysOfARun(t *testing.T) {
 	retry := queued("a-r1", child("a"))
 	ofTick := queued("sj-1", ticked("sj", tick))
 	skippedTick := func(sj *batchv1alpha1.ScheduledJob) { sj.Status.LastSkippedTime = at(tick) }
+	edited := func(sj *batchv1alpha1.ScheduledJob) { sj.Generation, sj.Spec.Schedule = 2, "0 0 * * *" }
+	seen := func(sj *batchv1alpha1.ScheduledJob) { sj.Status.ObservedGeneration = 2 }
+	manualOnly := func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Schedule = "" }
+	invalid := func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Schedule = "every day" }
+	once := func(t time.Time) func(sj *batchv1alpha1.ScheduledJob) {
+		return func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Schedule, sj.Spec.RunAt = "", at(t) }
+	}
+	madeLater := func(sj *batchv1alpha1.ScheduledJob) { sj.CreationTimestamp = *at(noon) }
+	madeLaterToo := func(r *batchv1alpha1.JobRun) { r.CreationTimestamp = *at(noon) }
 	firedOnce := func(sj *batchv1alpha1.ScheduledJob) { sj.Status.FiredRunAt = at(tick) }
 
 	for name, c := range map[string]struct {
@@ -39,17 +48,27 @@ func TestWhatACreatorSaysOfARun(t *testing.T) {
 		reason    string
 		confirmed bool
 	}{
-		"a retry that its parent names goes on":                {retry, queued("a", failed(true), retriedBy("a-r1", "uid-a-r1")), goOn, waiting, "", false},
+		"a retry that its parent names goes on":                {retry, queued("a", failed(true), withRetry("a-r1", "uid-a-r1")), goOn, waiting, "", false},
 		"a retry that its parent does not name yet waits":      {retry, queued("a", failed(true)), patient, waiting, "", false},
-		"a retry that was made anew after another is replaced": {retry, queued("a", failed(true), retriedBy("a-r1", "uid-of-first")), goOn, skipped, batchv1alpha1.ReasonSuperseded, false},
+		"a retry that was made anew after another is replaced": {retry, queued("a", failed(true), withRetry("a-r1", "uid-of-first")), goOn, skipped, batchv1alpha1.ReasonSuperseded, false},
+		"a retry that nobody will ever record is replaced":     {retry, queued("a", completed), goOn, skipped, batchv1alpha1.ReasonSuperseded, false},
+		"a retry of a run that is not to be retried as well":   {retry, queued("a", maxRetries(0), failed(true)), goOn, skipped, batchv1alpha1.ReasonSuperseded, false},
+		"a retry whose parent was made anew goes on":           {retry, queued("a", madeLaterToo, failed(true), withRetry("b", "uid-b")), goOn, waiting, "", true},
 		"a retry whose parent is gone goes on":                 {retry, nil, goOn, waiting, "", true},
 
 		"a tick that its ScheduledJob names goes on":                    {ofTick, scheduledJob(active("sj-1"), handledThrough(tick)), goOn, waiting, "", false},
 		"a tick that its ScheduledJob does not name yet waits":          {ofTick, scheduledJob(handledThrough(tick.Add(-time.Second))), patient, waiting, "", false},
 		"a tick of a ScheduledJob that has fired nothing yet waits":     {ofTick, scheduledJob(), patient, waiting, "", false},
+		"a tick that is yet to be fired once waits":                     {ofTick, scheduledJob(once(tick)), patient, waiting, "", false},
+		"a tick of a schedule that was edited and not seen yet waits":   {ofTick, scheduledJob(edited), patient, waiting, "", false},
+		"a tick that the edited schedule does not have is replaced":     {ofTick, scheduledJob(edited, seen), goOn, skipped, batchv1alpha1.ReasonSuperseded, false},
+		"a tick of a ScheduledJob without a schedule is replaced":       {ofTick, scheduledJob(manualOnly), goOn, skipped, batchv1alpha1.ReasonSuperseded, false},
+		"a tick of a schedule that nobody understands is replaced":      {ofTick, scheduledJob(invalid), goOn, skipped, batchv1alpha1.ReasonSuperseded, false},
+		"a tick that is to be fired once at another time is replaced":   {ofTick, scheduledJob(once(noon)), goOn, skipped, batchv1alpha1.ReasonSuperseded, false},
 		"a tick that was settled without the run is replaced":           {ofTick, scheduledJob(active("other"), handledThrough(tick)), goOn, skipped, batchv1alpha1.ReasonSuperseded, false},
 		"a one-time tick that was settled without the run is replaced":  {ofTick, scheduledJob(firedOnce), goOn, skipped, batchv1alpha1.ReasonSuperseded, false},
 		"a tick that met an unsettled run under Forbid is skipped":      {ofTick, scheduledJob(skippedTick, handledThrough(tick)), goOn, skipped, batchv1alpha1.ReasonOverlapForbidden, false},
+		"a tick whose ScheduledJob was made anew goes on":               {ofTick, scheduledJob(madeLater, handledThrough(noon)), goOn, waiting, "", true},
 		"a tick whose ScheduledJob is gone, and did not own it goes on": {ofTick, nil, goOn, waiting, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,6 +114,14 @@ func TestACacheThatIsBehindTheFireSupersedesNothing(t *testing.T) {
 	g.Expect(b.run("sj-1").Status.Phase).To(Equal(batchv1alpha1.JobRunQueued))
 }
 
+func TestACacheThatIsBehindAManualRetrySupersedesNothing(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("a-r1", child("a")), queued("a", failed(true), withRetry("a-r1", "uid-a-r1")))
+	b.stale["a"] = queued("a", failed(true), withRetry("a-r1", "uid-of-deleted"))
+	g.Expect(b.step("a-r1")).To(Equal(ctrl.Result{}))
+	g.Expect(b.run("a-r1").Status.Phase).To(Equal(batchv1alpha1.JobRunQueued))
+}
+
 func TestARunWhoseScheduledJobIsJustBeingDeletedIsLookedAtAgain(t *testing.T) {
 	g := NewWithT(t)
 	b := start(t, queue("main"), queued("sj-1", ticked("sj", tick)))
@@ -109,7 +136,7 @@ func TestARunWhoseScheduledJobIsJustBeingDeletedIsLookedAtAgain(t *testing.T) {
 func TestARunThatWasSetAsideHoldsUpNoChain(t *testing.T) {
 	g := NewWithT(t)
 	late := queued("a-r1", child("a"))
-	b := start(t, queue("main"), late, queued("a", failed(true), retriedBy("a-r1", "uid-of-first")))
+	b := start(t, queue("main"), late, queued("a", failed(true), withRetry("a-r1", "uid-of-first")))
 	b.step("a-r1")
 	found := b.run("a-r1")
 	g.Expect(found.Status.Announcements).To(HaveLen(1))

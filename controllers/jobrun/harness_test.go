@@ -188,6 +188,19 @@ func (b *bench) failOnce(n int, carriedOut bool) {
 	}
 }
 
+// depose gives the lease to another manager.
+func (b *bench) depose() {
+	b.t.Helper()
+	lease := &coordinationv1.Lease{}
+	if err := b.api.Get(b.t.Context(), types.NamespacedName{Namespace: "system", Name: "lease"}, lease); err != nil {
+		b.t.Fatal(err)
+	}
+	lease.Spec.HolderIdentity, lease.Spec.LeaseTransitions = ptr.To("another"), ptr.To[int32](3)
+	if err := b.api.Update(b.t.Context(), lease); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 func (b *bench) reconcile(name string) (ctrl.Result, error) {
 	log := funcr.New(func(_, line string) { b.lines = append(b.lines, line) }, funcr.Options{})
 	return b.r.Reconcile(ctrl.LoggerInto(b.t.Context(), log), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}})

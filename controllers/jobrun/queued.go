@@ -32,6 +32,9 @@ func (s *scope) queued(ctx context.Context) (ctrl.Result, error) {
 	if run.Template(s.run) == nil {
 		return s.resolve(ctx)
 	}
+	if run.Template(s.run).Work == nil {
+		return ctrl.Result{}, s.skip(ctx, batchv1alpha1.ReasonInvalidWork, noWork)
+	}
 	if result, done, err := s.creator(ctx); done || err != nil {
 		return result, err
 	}
@@ -100,5 +103,6 @@ func (s *scope) missingQueue(ctx context.Context, err error) (ctrl.Result, error
 	if err != nil || name == batchv1alpha1.DefaultQueue {
 		return ctrl.Result{}, err
 	}
-	return s.hold(ctx, batchv1alpha1.ReasonQueueNotFound, fmt.Sprintf("JobQueue %s does not exist in namespace %s; the run waits for it", name, s.run.Namespace), nil)
+	_, err = s.hold(ctx, batchv1alpha1.ReasonQueueNotFound, fmt.Sprintf("JobQueue %s does not exist in namespace %s; the run waits for it", name, s.run.Namespace), nil)
+	return ctrl.Result{}, err // the dispatcher tells when the queue is there
 }

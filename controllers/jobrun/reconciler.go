@@ -7,6 +7,7 @@ package jobrun
 
 import (
 	"context"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -107,12 +108,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	s := &scope{Reconciler: r, run: jr, now: r.Clock.Now(), log: ctrl.LoggerFrom(ctx)}
 	result, err := s.step(ctx)
+	// Nothing that is tried again keeps the low priority of the initial list.
+	result.Priority = new(0)
 	if apierrors.IsConflict(err) {
-		// Somebody wrote in between; the event of that write brings the run back.
-		return ctrl.Result{}, nil
+		// Somebody wrote in between, or a quota did while something was created.
+		return ctrl.Result{RequeueAfter: soon, Priority: new(0)}, nil
 	}
 	return result, err
 }
+
+// soon is when a run is looked at again after a conflict.
+const soon = 200 * time.Millisecond
 
 // step picks the part of the life that the run is in.
 func (s *scope) step(ctx context.Context) (ctrl.Result, error) {
@@ -121,9 +127,13 @@ func (s *scope) step(ctx context.Context) (ctrl.Result, error) {
 		return s.queued(ctx)
 	case phase.Terminal():
 		return s.terminal(ctx)
-	case s.Self.Check(s.where(), run.Epoch(s.run)) < 0:
+	}
+	switch c := s.Self.Check(s.where(), run.Epoch(s.run)); {
+	case c > 0:
+		return ctrl.Result{}, nil // the process is ending
+	case c < 0:
 		return s.recover(ctx)
-	case phase == batchv1alpha1.JobRunCancelling:
+	case s.run.Status.Phase == batchv1alpha1.JobRunCancelling:
 		return s.stop(ctx)
 	default:
 		return s.work(ctx)

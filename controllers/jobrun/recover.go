@@ -24,11 +24,25 @@ func (s *scope) recover(ctx context.Context) (ctrl.Result, error) {
 		return ctrl.Result{}, err
 	}
 	v := recovery.Decide(s.run, me, s.recoveryPolicy(), ev, !s.Defaults.KeepOrphans)
+	if v.Kind == recovery.Deposed {
+		// The Lease has confirmed that this process leads, so the epoch was never one of this cluster.
+		v = recovery.Decide(withoutEpoch(s.run), me, s.recoveryPolicy(), ev, !s.Defaults.KeepOrphans)
+	}
 	if err := s.carryOut(ctx, v); err != nil {
 		return ctrl.Result{}, err
 	}
 	s.Startup.Evaluated(s.run.UID, func(sum *recovery.Summary) { sum.Add(v) })
 	return ctrl.Result{}, nil
+}
+
+// withoutEpoch returns the run as one whose manager nobody knows.
+func withoutEpoch(r *batchv1alpha1.JobRun) *batchv1alpha1.JobRun {
+	r = r.DeepCopy()
+	r.Status.FencedBy = ""
+	if r.Status.Incarnation != nil {
+		r.Status.Incarnation.Epoch = ""
+	}
+	return r
 }
 
 // evidence looks at the orphan's work. Work that was never begun is sealed before it is believed: a creation by the earlier

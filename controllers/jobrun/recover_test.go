@@ -137,12 +137,26 @@ func TestAnOrphanThatWasResolvedAlreadyIsNotResolvedAgain(t *testing.T) {
 	g.Expect(b.lines).To(BeEmpty())
 }
 
-func TestAManagerThatMeetsARunOfALaterOneEnds(t *testing.T) {
+func TestAManagerThatMeetsARunOfALaterOneEndsAndTouchesNothing(t *testing.T) {
+	for _, found := range []change{running(after), cancelling(after)} {
+		g := NewWithT(t)
+		b := start(t, queue("main"), queued("a", found))
+		b.depose()
+		b.work.look, b.work.stop = neverStarted, neverStarted
+		_, _ = b.reconcile("a")
+		g.Expect(b.exits).To(Equal(1))
+		g.Expect(b.writes).To(BeZero())
+		g.Expect(b.work.asked).To(BeEmpty())
+	}
+}
+
+func TestAnEpochThatWasNeverIssuedEndsNobodyAndItsRunIsAnOrphan(t *testing.T) {
 	g := NewWithT(t)
 	b := start(t, queue("main"), queued("a", running(after)))
+	b.work.look = neverStarted
 	b.step("a")
-	g.Expect(b.exits).To(Equal(1))
-	g.Expect(b.writes).To(BeZero())
+	g.Expect(b.exits).To(BeZero())
+	g.Expect(b.run("a").Status.Reason).To(Equal(batchv1alpha1.ReasonCrashRecovery))
 }
 
 func TestARecoveredFailureIsRetriedAndACancelledOneIsNot(t *testing.T) {

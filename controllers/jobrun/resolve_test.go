@@ -84,10 +84,10 @@ func TestARetryThatCannotBeIsRefusedAndToolsSeeAFailure(t *testing.T) {
 			[]client.Object{queued("a", failed(true))}, "run a is about to be retried by a-r1",
 		},
 		"of a run whose retry waits": {
-			[]client.Object{queued("a", failed(true), retriedBy("a-r1", "uid-a-r1")), queued("a-r1", child("a"))}, "a-r1, which waits; set spec.notBefore there",
+			[]client.Object{queued("a", failed(true), withRetry("a-r1", "uid-a-r1")), queued("a-r1", child("a"))}, "a-r1, which waits; set spec.notBefore there",
 		},
 		"of a run that is not the latest of its chain": {
-			[]client.Object{queued("a", failed(true), retriedBy("a-r1", "uid-a-r1")), queued("a-r1", child("a"), failed(true))}, "only the latest run of a chain",
+			[]client.Object{queued("a", failed(true), withRetry("a-r1", "uid-a-r1")), queued("a-r1", child("a"), failed(true))}, "only the latest run of a chain",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestARetryThatCannotBeIsRefusedAndToolsSeeAFailure(t *testing.T) {
 
 func TestARunWhoseRetryWasDeletedMayBeRetriedByHandUnderTheNumberAfterIt(t *testing.T) {
 	g := NewWithT(t)
-	b := start(t, queue("main"), queued("a", failed(true), retriedBy("a-r1", "uid-gone")), queued("again", retrying("a")))
+	b := start(t, queue("main"), queued("a", failed(true), withRetry("a-r1", "uid-gone")), queued("again", retrying("a")))
 	b.step("again")
 	g.Expect(run.Attempt(b.run("again"))).To(BeEquivalentTo(2))
 	g.Expect(b.run("a").Status.Retry.UID).To(BeEquivalentTo("uid-again"))

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/controllers/ending"
 	"reprise.dev/reprise/controllers/index"
 	"reprise.dev/reprise/internal/run"
 	"reprise.dev/reprise/internal/schedule"
@@ -52,7 +53,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, holds source.Source) err
 	if r.Ended != nil {
 		b = b.WatchesRawSource(source.Channel(r.Ended, &handler.EnqueueRequestForObject{}))
 	}
-	return b.Complete(r)
+	return b.Complete(ending.Orderly(r))
 }
 
 // needsAttention lets pass what a reconcile may have to act upon. A run that only waits for its turn needs none: that keeps

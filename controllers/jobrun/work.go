@@ -24,7 +24,11 @@ func (s *scope) work(ctx context.Context) (ctrl.Result, error) {
 	if quiet, err := s.quiet(ctx); quiet || err != nil {
 		return ctrl.Result{}, err
 	}
-	ev, err := s.Executors.For(s.run).Look(ctx, s.run)
+	ex := s.Executors.For(s.run)
+	if ex == nil {
+		return ctrl.Result{}, s.finish(ctx, end{phase: batchv1alpha1.JobRunFailed, reason: batchv1alpha1.ReasonInvalidWork, message: noWork, stopped: true})
+	}
+	ev, err := ex.Look(ctx, s.run)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -38,6 +42,9 @@ func (s *scope) work(ctx context.Context) (ctrl.Result, error) {
 	}
 }
 
+// noWork is why a run ends that was resolved to nothing, which only a hand-made status can bring about.
+const noWork = "the run has no work"
+
 // quiet reports whether the cached Job of a run says that there is nothing to look at: it exists and is at work. It saves
 // two live reads for every event of a Job.
 func (s *scope) quiet(ctx context.Context) (bool, error) {
@@ -49,7 +56,12 @@ func (s *scope) quiet(ctx context.Context) (bool, error) {
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
-	return err == nil && atWork(job), err
+	if err != nil {
+		return false, err
+	}
+	// Whoever removes the Job from now on takes work away that has begun.
+	s.Queues.MarkStarted(s.run.UID)
+	return atWork(job), nil
 }
 
 func atWork(job *batchv1.Job) bool {
@@ -91,9 +103,12 @@ func (s *scope) resume(ctx context.Context, ev executor.Evidence) error {
 
 // stop ends the work of a Cancelling run of this process, and records Cancelled once nothing of it lives.
 func (s *scope) stop(ctx context.Context) (ctrl.Result, error) {
-	ev, err := s.Executors.For(s.run).Stop(ctx, s.run)
-	if err != nil {
-		return ctrl.Result{}, err
+	ev := executor.Evidence{Stopped: true}
+	if ex := s.Executors.For(s.run); ex != nil {
+		var err error
+		if ev, err = ex.Stop(ctx, s.run); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	if !ev.Stopped {
 		s.log.V(1).Info("waiting for the work to stop", "detail", ev.Detail)

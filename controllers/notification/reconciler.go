@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/controllers/ending"
 	"reprise.dev/reprise/internal/notify"
 )
 
@@ -71,7 +72,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](soonestRetry, latestRetry),
 		}).
-		Complete(r)
+		Complete(ending.Orderly(r))
 }
 
 func (r *Reconciler) prepare() {

@@ -34,10 +34,10 @@ func expiry(sj *batchv1alpha1.ScheduledJob) (time.Time, bool) {
 // what is deleted has its fire on record.
 func (s *scope) expire(ctx context.Context) (ctrl.Result, error) {
 	if at, _ := expiry(s.sj); at.After(s.now) {
-		return ctrl.Result{RequeueAfter: min(at.Sub(s.now), farthest), Priority: new(0)}, nil
+		return ctrl.Result{RequeueAfter: min(at.Sub(s.now), farthest)}, nil
 	}
 	if answered, err := s.answered(ctx); !answered || err != nil {
-		return ctrl.Result{RequeueAfter: answerPatience, Priority: new(0)}, err
+		return ctrl.Result{RequeueAfter: answerPatience}, err
 	}
 	err := s.Client.Delete(ctx, s.sj, client.Preconditions{UID: &s.sj.UID, ResourceVersion: &s.sj.ResourceVersion}, s.propagation())
 	if client.IgnoreNotFound(err) != nil {

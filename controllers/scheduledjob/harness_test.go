@@ -118,19 +118,18 @@ func (w *world) reconciler() *Reconciler {
 	w.t.Helper()
 	faulty := interceptor.NewClient(w.api, w.faults)
 	cached := interceptor.NewClient(faulty, interceptor.Funcs{List: byIndex(w.t)})
-	return &Reconciler{Client: cached, Live: w.api, Self: leading(w.t, w.ctx, w.api, w.ns), Gate: open{}, Clock: w.clock}
+	return &Reconciler{Client: cached, Live: w.api, Self: w.leading(), Gate: open{}, Clock: w.clock}
 }
 
 // leading is a process that leads.
-func leading(t *testing.T, ctx context.Context, api client.Client, ns string) *incarnation.Self {
-	t.Helper()
+func (w *world) leading() *incarnation.Self {
+	w.t.Helper()
 	self := incarnation.New(incarnation.Options{
-		ID: "manager", Lease: types.NamespacedName{Namespace: ns, Name: "leader"}, Alone: true,
-		Reader: api, Client: api, Clock: clock.RealClock{}, Log: logr.Discard(),
-		Exit: func() { t.Error("the manager ended itself") },
+		ID: "manager", Lease: types.NamespacedName{Namespace: w.ns, Name: "leader"}, Alone: true,
+		Reader: w.api, Client: w.api, Clock: clock.RealClock{}, Log: logr.Discard(),
+		Exit: func() { w.t.Error("the manager ended itself") },
 	})
-	g := NewWithT(t)
-	g.Expect(self.Begin(ctx)).To(Succeed())
+	w.Expect(self.Begin(w.ctx)).To(Succeed())
 	return self
 }
 

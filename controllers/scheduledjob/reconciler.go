@@ -81,11 +81,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	s := &scope{Reconciler: r, sj: sj, now: r.Clock.Now(), log: ctrl.LoggerFrom(ctx)}
 	result, err := s.pass(ctx)
-	if apierrors.IsConflict(err) {
+	// What is found at the start has a low priority, which it would keep for good: what is due would starve behind the rest.
+	switch {
+	case apierrors.IsConflict(err):
 		// Somebody wrote in between, perhaps this process, whose own writes bring nothing back.
 		return ctrl.Result{RequeueAfter: soon, Priority: new(0)}, nil
+	case err != nil:
+		return ctrl.Result{Priority: new(0)}, err
+	case result.RequeueAfter > 0:
+		result.Priority = new(0)
 	}
-	return result, err
+	return result, nil
 }
 
 // ready waits until this process leads and every orphan was evaluated.
@@ -136,6 +142,5 @@ func (s *scope) next() ctrl.Result {
 	if wake.IsZero() {
 		return ctrl.Result{}
 	}
-	// Without a priority of its own what was found at the start would keep the low one of that first list for good.
-	return ctrl.Result{RequeueAfter: min(max(wake.Sub(s.now), time.Millisecond), farthest), Priority: new(0)}
+	return ctrl.Result{RequeueAfter: min(max(wake.Sub(s.now), time.Millisecond), farthest)}
 }

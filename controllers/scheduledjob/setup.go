@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/controllers/ending"
 	"reprise.dev/reprise/internal/history"
 	"reprise.dev/reprise/internal/run"
 )
@@ -41,7 +42,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](soonestRetry, latestRetry),
 		}).
-		Complete(r)
+		Complete(ending.Orderly(r))
 }
 
 func scheduledJobOf(_ context.Context, o client.Object) []reconcile.Request {

@@ -64,7 +64,7 @@ func (w *world) start() {
 	})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(index.Register(w.ctx, mgr.GetFieldIndexer())).To(Succeed())
-	r := &Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Self: leading(w.t, w.ctx, w.api, w.ns), Gate: open{}, Clock: clock.RealClock{}}
+	r := &Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Self: w.leading(), Gate: open{}, Clock: clock.RealClock{}}
 	w.Expect(r.SetupWithManager(mgr)).To(Succeed())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(w.ctx) }()

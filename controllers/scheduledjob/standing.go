@@ -28,9 +28,6 @@ type standing struct {
 }
 
 // stand sorts the chains of a ScheduledJob.
-//
-// A chain also counts as unsettled while work of it may live: what concurrencyPolicy Forbid promises is that nothing
-// overlaps, and a run that failed may take its time to stop.
 func stand(t ticks, runs []batchv1alpha1.JobRun) standing {
 	var s standing
 	recorded := map[types.UID]batchv1alpha1.ActiveRun{}
@@ -38,22 +35,12 @@ func stand(t ticks, runs []batchv1alpha1.JobRun) standing {
 		recorded[a.UID] = a
 	}
 	for _, c := range history.Chains(runs) {
-		entry, named := recorded[c.UID]
-		nameless := !named && c.Root != nil && isTick(c.Root)
-		switch {
-		case nameless && t.unrecorded(c.Root):
-			s.found = append(s.found, c.Root)
-		case nameless && c.Root.Status.Phase == batchv1alpha1.JobRunQueued:
-			// It is never executed: its tick is settled, so it becomes Superseded, or it goes with the one that owned it.
-		case !unsettled(c):
-		case nameless:
-			s.unsettled++
-			s.active = append(s.active, activeRun(c.Root))
-		default:
-			s.unsettled++
-			if named {
-				s.active = append(s.active, entry)
-			}
+		if entry, named := recorded[c.UID]; named {
+			s.add(c, &entry)
+		} else if c.Root != nil && isTick(c.Root) {
+			s.addUnnamed(t, c)
+		} else {
+			s.add(c, nil)
 		}
 	}
 	sortActive(s.active)
@@ -63,7 +50,31 @@ func stand(t ticks, runs []batchv1alpha1.JobRun) standing {
 	return s
 }
 
-func unsettled(c history.Chain) bool { return !c.Settled() || !c.Stopped() }
+// add counts a chain, which a tick has started if there is an entry for it.
+//
+// A chain also counts as unsettled while work of it may live: what concurrencyPolicy Forbid promises is that nothing
+// overlaps, and a run that failed may take its time to stop.
+func (s *standing) add(c history.Chain, entry *batchv1alpha1.ActiveRun) {
+	if c.Settled() && c.Stopped() {
+		return
+	}
+	s.unsettled++
+	if entry != nil {
+		s.active = append(s.active, *entry)
+	}
+}
+
+// addUnnamed counts the chain of a tick's run that status does not name as active.
+func (s *standing) addUnnamed(t ticks, c history.Chain) {
+	switch {
+	case t.unrecorded(c.Root):
+		s.found = append(s.found, c.Root)
+	case c.Root.Status.Phase == batchv1alpha1.JobRunQueued:
+		// It is never executed: its tick is settled, so it becomes Superseded, or it goes with the one that owned it.
+	default:
+		s.add(c, new(activeRun(c.Root)))
+	}
+}
 
 // isTick reports whether the run is one that a tick has started, and no retry.
 func isTick(r *batchv1alpha1.JobRun) bool { return r.Spec.ScheduledTime != nil && run.IsRoot(r) }

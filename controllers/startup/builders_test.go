@@ -55,7 +55,7 @@ type term struct {
 	clock   *clocktesting.FakeClock
 	lines   chan string // of the log
 	exits   int
-	holder  string // of the lease
+	holders []string // of the lease, look by look; the last one from then on
 	through interceptor.Funcs
 	ended   chan error
 }
@@ -63,7 +63,7 @@ type term struct {
 // newTerm is that of a manager that finds those objects.
 func newTerm(t *testing.T, objects ...client.Object) *term {
 	t.Helper()
-	m := &term{gate: startup.NewGate(), clock: clocktesting.NewFakeClock(noon), lines: make(chan string, 9), holder: "me", ended: make(chan error, 1)}
+	m := &term{gate: startup.NewGate(), clock: clocktesting.NewFakeClock(noon), lines: make(chan string, 9), holders: []string{"me"}, ended: make(chan error, 1)}
 	scheme := runtime.NewScheme()
 	if err := batchv1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,8 @@ func (m *term) lease(ctx context.Context, c client.WithWatch, key client.ObjectK
 	}
 	l := o.(*coordinationv1.Lease)
 	l.CreationTimestamp = metav1.NewTime(noon)
-	l.Spec.HolderIdentity, l.Spec.LeaseTransitions = &m.holder, ptr.To[int32](2)
+	l.Spec.HolderIdentity, l.Spec.LeaseTransitions = ptr.To(m.holders[0]), ptr.To[int32](2)
+	m.holders = m.holders[min(1, len(m.holders)-1):]
 	return nil
 }
 

@@ -103,6 +103,7 @@ func TestAManagerThatMeetsAHigherEpochEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newTerm(t, o)
+			m.holders = []string{"me", "another"}
 			m.begin(t.Context())
 			<-m.ended
 			NewWithT(t).Expect(m.exits).To(Equal(1))
@@ -110,10 +111,21 @@ func TestAManagerThatMeetsAHigherEpochEnds(t *testing.T) {
 	}
 }
 
+func TestARunOfAnEpochThatWasNeverIssuedIsAnOrphan(t *testing.T) {
+	g := NewWithT(t)
+	m := newTerm(t, run("forged", running, after))
+	m.begin(t.Context())
+	g.Eventually(m.clock.HasWaiters).Should(BeTrue())
+	m.cleanup.Evaluated("forged", nil)
+	g.Expect(<-m.ended).To(Succeed())
+	g.Expect(m.exits).To(BeZero())
+	g.Expect(m.open()).To(BeTrue())
+}
+
 func TestAManagerThatLostTheLeaseAgainEndsAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	m := newTerm(t)
-	m.holder = "another"
+	m.holders = []string{"another"}
 	m.begin(t.Context())
 	g.Expect(<-m.ended).To(MatchError(incarnation.ErrNotHolder))
 	g.Expect(m.open()).To(BeFalse())

@@ -145,7 +145,7 @@ func (s *story) judge(ctx context.Context, child *batchv1alpha1.JobRun) error {
 		return err
 	}
 	s.say.claim("%s is Failed (%s): %s", run.Name, run.Status.Reason, run.Status.Message)
-	_, again, err := s.sameKey(run, child)
+	again, err := s.sameKey(run, child)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func (m *manager) pid() int { return m.cmd.Process.Pid }
 func (m *manager) lives() error {
 	select {
 	case <-m.done:
-		return fmt.Errorf("the manager process %d has ended (%v)", m.pid(), m.err)
+		return fmt.Errorf("the manager process %d has ended: %s", m.pid(), m.cmd.ProcessState)
 	default:
 		return nil
 	}

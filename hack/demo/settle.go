@@ -69,6 +69,5 @@ func (s *story) end(ctx context.Context) error {
 		len(calls), most, queueName, *queue.Spec.Concurrency.Limit)
 	s.say.step("How it stands")
 	s.say.command("get sj,jq,dr,jr")
-	_, err = s.kubectl(ctx, "", "get", "sj,jq,dr,jr")
-	return err
+	return s.kubectl(ctx, "", "get", "sj,jq,dr,jr")
 }

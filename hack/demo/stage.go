@@ -188,15 +188,15 @@ func (s *stage) alive() error {
 }
 
 // kubectl runs a command in the namespace, with input, and shows both as a person would see them.
-func (s *stage) kubectl(ctx context.Context, input string, args ...string) (string, error) {
+func (s *stage) kubectl(ctx context.Context, input string, args ...string) error {
 	cmd := s.plane.Kubectl(ctx, append([]string{"--namespace", s.ns}, args...)...)
 	cmd.Stdin = strings.NewReader(input)
 	out, err := cmd.CombinedOutput()
 	s.say.quote(string(out))
 	if err != nil {
-		return "", fmt.Errorf("kubectl %s: %w", strings.Join(args, " "), err)
+		return fmt.Errorf("kubectl %s: %w", strings.Join(args, " "), err)
 	}
-	return string(out), nil
+	return nil
 }
 
 // explain shows what a person would look at first after a failure.

@@ -77,8 +77,7 @@ func (s *story) apply(ctx context.Context, samples []sample) error {
 		what += samples[0].file
 	}
 	s.say.command("apply -f", what)
-	_, err := s.kubectl(ctx, at(samples, s.server.address()), "apply", "-f", "-")
-	return err
+	return s.kubectl(ctx, at(samples, s.server.address()), "apply", "-f", "-")
 }
 
 // once: a one-time schedule that is past due fires at once, exactly once.
@@ -140,7 +139,7 @@ func (s *story) retried(ctx context.Context) error {
 	if base := time.Duration(*root.Spec.RetryPolicy.BaseDelaySeconds) * time.Second; delay < base {
 		return fmt.Errorf("the retry came after %s, and baseDelaySeconds is %s", delay, base)
 	}
-	if _, _, err := s.sameKey(root, child); err != nil {
+	if _, err := s.sameKey(root, child); err != nil {
 		return err
 	}
 	s.say.claim("%s failed: %s", root.Name, root.Status.Message)
@@ -148,20 +147,20 @@ func (s *story) retried(ctx context.Context) error {
 	return nil
 }
 
-// sameKey returns the one call of each attempt, made with the key of the chain.
-func (s *story) sameKey(root, child *batchv1alpha1.JobRun) (before, after entry, err error) {
+// sameKey makes sure that each of the two attempts made one call, with the key of the chain, and returns the second one.
+func (s *story) sameKey(root, child *batchv1alpha1.JobRun) (again entry, err error) {
 	log, err := s.server.log.entries()
 	if err != nil {
-		return entry{}, entry{}, err
+		return entry{}, err
 	}
 	for i, r := range []*batchv1alpha1.JobRun{root, child} {
 		calls := log.calls(s.key(r.Name).String())
 		if len(calls) != 1 || calls[0].Key != string(root.UID) || calls[0].Attempt != fmt.Sprint(i) {
-			return entry{}, entry{}, fmt.Errorf("for %s the server has received %+v; expected: one call, attempt %d, key %s", r.Name, calls, i, root.UID)
+			return entry{}, fmt.Errorf("for %s the server has received %+v; expected: one call, attempt %d, key %s", r.Name, calls, i, root.UID)
 		}
-		before, after = after, calls[0]
+		again = calls[0]
 	}
-	return before, after, nil
+	return again, nil
 }
 
 // recurring: every tick is one run and one call.

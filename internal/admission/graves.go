@@ -6,7 +6,7 @@ import "k8s.io/apimachinery/pkg/types"
 
 // graveLimit is how many deleted UIDs of a queue are remembered. What is late by that many deletions is no longer on the
 // way: at the rate at which an API server deletes it is more than the time limit of any request.
-const graveLimit = 1 << 16
+const graveLimit = 1 << 12
 
 // graves remembers the latest deleted UIDs, in a ring.
 type graves struct {

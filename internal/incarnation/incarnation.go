@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -127,24 +128,38 @@ func (s *Self) Stamp() *batchv1alpha1.Incarnation {
 	return &batchv1alpha1.Incarnation{ID: s.options.ID, Epoch: s.epoch.String(), Pod: s.options.Pod.DeepCopy(), Alone: s.options.Alone}
 }
 
-// Deposed ends the process: a higher epoch was met, so another manager leads and nothing this one believes counts.
-func (s *Self) Deposed(where, higher string) {
+// confirmTimeout bounds the look at the Lease when a higher epoch is met.
+const confirmTimeout = 5 * time.Second
+
+// Confirm reads the Lease live. It ends the process and returns ErrNotHolder unless the Lease still shows this process and
+// its epoch; a Lease that cannot be read is no confirmation.
+func (s *Self) Confirm(ctx context.Context, why string) error {
+	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
+	defer cancel()
+	lease := &coordinationv1.Lease{}
+	err := s.options.Reader.Get(ctx, s.options.Lease, lease)
+	if err == nil && ptr.Deref(lease.Spec.HolderIdentity, "") == s.options.ID &&
+		epoch.New(lease.CreationTimestamp.Time, ptr.Deref(lease.Spec.LeaseTransitions, 0)) == s.epoch {
+		return nil
+	}
 	s.deposed.Do(func() {
-		s.options.Log.Info("deposed: met a higher epoch, ending at once", "where", where, "epoch", s.epoch.String(), "met", higher)
+		s.options.Log.Info("deposed, ending at once", "why", why, "epoch", s.epoch.String(), "holder", ptr.Deref(lease.Spec.HolderIdentity, ""), "error", err)
 		s.options.Exit()
 	})
+	return ErrNotHolder
 }
 
-// Check compares a stored epoch with this process's own and ends the process if it is higher. An epoch that cannot be read
-// counts as the lowest: whatever wrote it is not known to lead.
+// Check compares a stored epoch with this process's own. A higher one means that another manager leads, and ends the
+// process at once, unless the Lease shows that there is no such epoch: then somebody else has written it, and it counts as
+// the lowest, as one does that cannot be read.
 func (s *Self) Check(where, stored string) int {
 	other, err := epoch.Parse(stored)
 	if err != nil {
-		other = epoch.Epoch{}
+		return -1
 	}
 	c := other.Compare(s.epoch)
-	if c > 0 {
-		s.Deposed(where, stored)
+	if c > 0 && s.Confirm(context.Background(), "met epoch "+stored+" at "+where) == nil {
+		return -1
 	}
 	return c
 }

@@ -80,7 +80,7 @@ func TestAProcessThatIsAloneMakesTheLeaseIfThereIsNone(t *testing.T) {
 
 func TestAHigherEpochEndsTheProcessOnceAndALowerOneDoesNot(t *testing.T) {
 	g := NewWithT(t)
-	s, exits, _ := self(nil, lease("me", 7))
+	s, exits, c := self(nil, lease("me", 7))
 	g.Expect(s.Begin(t.Context())).To(Succeed())
 
 	g.Expect(s.Check("a run", epoch.New(born, 6).String())).To(BeNumerically("<", 0))
@@ -89,10 +89,22 @@ func TestAHigherEpochEndsTheProcessOnceAndALowerOneDoesNot(t *testing.T) {
 	g.Expect(s.Check("its own run", epoch.New(born, 7).String())).To(BeZero())
 	g.Expect(*exits).To(BeZero())
 
+	l := &coordinationv1.Lease{}
+	g.Expect(c.Get(t.Context(), leaseKey, l)).To(Succeed())
+	l.Spec = lease("another", 8).Spec
+	g.Expect(c.Update(t.Context(), l)).To(Succeed())
 	for range 2 {
 		g.Expect(s.Check("a run", epoch.New(born, 8).String())).To(BeNumerically(">", 0))
 	}
 	g.Expect(*exits).To(Equal(1))
+}
+
+func TestAHigherEpochThatTheLeaseNeverHadIsNotBelieved(t *testing.T) {
+	g := NewWithT(t)
+	s, exits, _ := self(nil, lease("me", 7))
+	g.Expect(s.Begin(t.Context())).To(Succeed())
+	g.Expect(s.Check("a Job that somebody has annotated", epoch.New(born, 1000).String())).To(BeNumerically("<", 0))
+	g.Expect(*exits).To(BeZero())
 }
 
 func TestWhetherAnotherProcessHasEnded(t *testing.T) {
@@ -127,7 +139,11 @@ func TestWhetherAnotherProcessHasEnded(t *testing.T) {
 		"its container was started again":              {other: &batchv1alpha1.Incarnation{ID: "other", Pod: pod("a")}, objects: []client.Object{object("a", running(born.Add(time.Second)))}, ended: true},
 		"its container has terminated": {
 			other:   &batchv1alpha1.Incarnation{ID: "other", Pod: pod("a")},
-			objects: []client.Object{object("a", corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}})}, ended: true,
+			objects: []client.Object{object("a", corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(born.Add(time.Minute))}})}, ended: true,
+		},
+		"an earlier instance of its container has terminated, as far as its node has told": {
+			other:   &batchv1alpha1.Incarnation{ID: "other", Pod: pod("a")},
+			objects: []client.Object{object("a", corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(born.Add(-time.Minute))}})},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -37,7 +37,8 @@ func (s *Self) Ended(ctx context.Context, other *batchv1alpha1.Incarnation) (boo
 	return pod.UID != other.Pod.UID || terminated(pod, other.Pod), nil
 }
 
-// terminated reports whether no container of the pod can be the process that started at identity.StartedAt.
+// terminated reports whether no container of the pod can be the process that started at identity.StartedAt: each has been
+// started again since, or has ended since. A status that speaks of an earlier instance says nothing: it may be behind.
 func terminated(pod *corev1.Pod, identity *batchv1alpha1.PodIdentity) bool {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return true
@@ -46,12 +47,14 @@ func terminated(pod *corev1.Pod, identity *batchv1alpha1.PodIdentity) bool {
 		return false
 	}
 	for _, c := range pod.Status.ContainerStatuses {
-		if r := c.State.Running; r != nil && !r.StartedAt.After(identity.StartedAt.Time) {
-			return false
-		}
-		if c.State.Running == nil && c.State.Terminated == nil && c.LastTerminationState.Terminated == nil {
+		restarted := c.State.Running != nil && c.State.Running.StartedAt.After(identity.StartedAt.Time)
+		if !restarted && !endedSince(c.State.Terminated, identity) && !endedSince(c.LastTerminationState.Terminated, identity) {
 			return false
 		}
 	}
 	return true
+}
+
+func endedSince(t *corev1.ContainerStateTerminated, identity *batchv1alpha1.PodIdentity) bool {
+	return t != nil && !t.FinishedAt.Time.Before(identity.StartedAt.Time)
 }

@@ -30,6 +30,9 @@ const attempts = 5
 var (
 	// ErrDeposed says that another manager leads. The process is ending.
 	ErrDeposed = errors.New("a manager of a higher epoch has taken the queue over")
+	// ErrLost says that the ledger was deleted, or made again by a manager that has been replaced. The queue has to be taken
+	// over once more before anything is claimed.
+	ErrLost = errors.New("the ledger was deleted")
 	// ErrUnanswered says that a swap may or may not have been carried out. Nothing may be claimed before a later swap is answered.
 	ErrUnanswered = errors.New("the swap of intents was not answered")
 )
@@ -38,10 +41,10 @@ var (
 type Leader interface {
 	// Check compares a stored epoch with the process's own, and ends the process if it is higher.
 	Check(where, stored string) int
+	// Confirm returns nil if a live read of the Lease shows that the process leads, and ends the process otherwise.
+	Confirm(ctx context.Context, why string) error
 	// Stamp returns the identity and epoch of the process.
 	Stamp() *batchv1alpha1.Incarnation
-	// Deposed ends the process.
-	Deposed(where, higher string)
 }
 
 // Ledger is the book of one queue as this process knows it. It is not safe for concurrent use.
@@ -69,7 +72,7 @@ func (l *Ledger) Takeover(ctx context.Context) ([]batchv1alpha1.Intent, error) {
 		switch {
 		case apierrors.IsNotFound(err):
 			book = l.blank()
-			err = l.client.Create(ctx, book)
+			err = l.create(ctx, book)
 		case err != nil:
 		case l.leader.Check(l.where(), book.Spec.Epoch) > 0:
 			return nil, ErrDeposed
@@ -81,11 +84,21 @@ func (l *Ledger) Takeover(ctx context.Context) ([]batchv1alpha1.Intent, error) {
 		case err == nil:
 			l.book = book
 			return book.Spec.Intents, nil
+		case apierrors.IsInvalid(err):
+			return nil, fmt.Errorf("taking over ledger %s: it has an epoch that this cluster's leader Lease never had, perhaps from a backup; delete that QueueLedger: %w", l.key, err)
 		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err):
 			return nil, fmt.Errorf("taking over ledger %s: %w", l.key, err)
 		}
 	}
 	return nil, fmt.Errorf("taking over ledger %s: %d conflicts in a row", l.key, attempts)
+}
+
+// create makes the ledger, if the process is sure to lead: one that was replaced must not put up a fence of its own.
+func (l *Ledger) create(ctx context.Context, book *batchv1alpha1.QueueLedger) error {
+	if l.leader.Confirm(ctx, l.where()+" does not exist") != nil {
+		return ErrDeposed
+	}
+	return l.client.Create(ctx, book)
 }
 
 func (l *Ledger) blank() *batchv1alpha1.QueueLedger {
@@ -111,7 +124,7 @@ func (l *Ledger) Swap(ctx context.Context, intents []batchv1alpha1.Intent) error
 			l.book = next
 			return nil
 		case apierrors.IsNotFound(err):
-			return l.lost()
+			return ErrLost
 		case apierrors.IsConflict(err):
 			l.book = nil
 		default:
@@ -131,20 +144,18 @@ func (l *Ledger) refresh(ctx context.Context) error {
 	err := l.live.Get(ctx, l.key, book)
 	switch {
 	case apierrors.IsNotFound(err):
-		return l.lost()
+		return ErrLost
 	case err != nil:
 		return fmt.Errorf("reading ledger %s: %w", l.key, err)
-	case l.leader.Check(l.where(), book.Spec.Epoch) != 0:
+	}
+	switch c := l.leader.Check(l.where(), book.Spec.Epoch); {
+	case c > 0:
 		return ErrDeposed
+	case c < 0:
+		return ErrLost
 	}
 	l.book = book
 	return nil
-}
-
-// lost ends the process: with the ledger the fence is gone, and only a new epoch can put up another.
-func (l *Ledger) lost() error {
-	l.leader.Deposed(l.where()+" was deleted", "")
-	return ErrDeposed
 }
 
 func (l *Ledger) where() string { return "ledger " + l.key.String() }

@@ -67,6 +67,16 @@ func TestEveryWayOfAskingAgreesWithWatchingTheClockMinuteByMinute(t *testing.T) 
 		if ok != (len(want) > 0) || ok && latest.Unix() != want[len(want)-1] {
 			t.Fatalf("%q: Latest gives %v, want the last of %v", expr, latest, want)
 		}
+		if some := rapid.Int64Range(after.Unix(), notAfter.Unix()).Draw(t, "some"); some > after.Unix() {
+			if s.Has(time.Unix(some, 0)) != slices.Contains(want, some) {
+				t.Fatalf("%q: Has gives %v for %v, the ticks are %v", expr, s.Has(time.Unix(some, 0)), some, want)
+			}
+		}
+		for _, tick := range want {
+			if !s.Has(time.Unix(tick, 0)) {
+				t.Fatalf("%q: Has does not know the tick %v", expr, tick)
+			}
+		}
 	})
 }
 

@@ -32,10 +32,10 @@ func TestARunThatClaimsATickItsScheduledJobDoesNotKnowIsSkipped(t *testing.T) {
 	s := newServer(t, nil)
 	w.start()
 	due := time.Now().Add(-time.Hour)
-	w.create(w.scheduledJob("past", s.URL, runsAt(due)), w.scheduledJob("daily", s.URL, onSchedule("@daily")), w.scheduledJob("manual", s.URL))
+	w.create(w.schedule("past", s.URL, runsAt(due)), w.schedule("daily", s.URL, onSchedule("@daily")), w.schedule("manual", s.URL))
 	w.eventually(fmt.Sprintf("past-%d", due.Unix()), batchv1alpha1.JobRunCompleted)
-	w.Eventually(func() int64 { return w.schedule("daily").Status.ObservedGeneration }).Should(BeEquivalentTo(1))
-	w.Eventually(func() int64 { return w.schedule("manual").Status.ObservedGeneration }).Should(BeEquivalentTo(1))
+	w.Eventually(func() int64 { return w.readSchedule("daily").Status.ObservedGeneration }).Should(BeEquivalentTo(1))
+	w.Eventually(func() int64 { return w.readSchedule("manual").Status.ObservedGeneration }).Should(BeEquivalentTo(1))
 
 	forged := s.URL + "/forged"
 	w.create(

@@ -72,8 +72,8 @@ func TestNamesAtTheirLimitLeaveRoomForRetriesAndJobs(t *testing.T) {
 
 	long := strings.Repeat("s", 46)
 	due := time.Now().Add(-time.Minute)
-	w.create(w.scheduledJob(long, s.URL, runsAt(due), func(sj *batchv1alpha1.ScheduledJob) {
-		sj.Spec.RunTemplate.Work = w.jobRun("", exits("1")).Spec.Work
+	w.create(w.schedule(long, s.URL, runsAt(due), func(sj *batchv1alpha1.ScheduledJob) {
+		sj.Spec.RunTemplate = w.jobRun("", exits("1")).Spec.JobRunTemplateSpec
 	}))
 	tick := fmt.Sprintf("%s-%d", long, due.Unix())
 	w.eventually(tick, batchv1alpha1.JobRunFailed)
@@ -81,7 +81,7 @@ func TestNamesAtTheirLimitLeaveRoomForRetriesAndJobs(t *testing.T) {
 	w.settled(tick, batchv1alpha1.ConditionFailed)
 
 	w.Expect(w.Create(w.ctx, w.httpRun(name+"n", s.URL))).To(MatchError(ContainSubstring("the name of a JobRun may have at most 57 characters")))
-	w.Expect(w.Create(w.ctx, w.scheduledJob(long+"s", s.URL))).To(MatchError(ContainSubstring("the name of a ScheduledJob may have at most 46 characters")))
+	w.Expect(w.Create(w.ctx, w.schedule(long+"s", s.URL))).To(MatchError(ContainSubstring("the name of a ScheduledJob may have at most 46 characters")))
 	w.Expect(w.Create(w.ctx, &batchv1alpha1.JobQueue{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: strings.Repeat("q", 64)}})).
 		To(MatchError(ContainSubstring("the name of a JobQueue is a DNS label: at most 63 characters")))
 }

@@ -35,7 +35,7 @@ func (w *world) ofRun(name string) func() []metav1.Condition {
 
 // ofSchedule reads the conditions of a ScheduledJob.
 func (w *world) ofSchedule(name string) func() []metav1.Condition {
-	return func() []metav1.Condition { return w.schedule(name).Status.Conditions }
+	return func() []metav1.Condition { return w.readSchedule(name).Status.Conditions }
 }
 
 func TestAScheduleThatTheControllerCannotReadIsStalledUntilItIsCorrected(t *testing.T) {
@@ -43,20 +43,20 @@ func TestAScheduleThatTheControllerCannotReadIsStalledUntilItIsCorrected(t *test
 	w := newWorld(t)
 	s := newServer(t, nil)
 	w.start()
-	bad := w.scheduledJob("bad", s.URL+"/bad", onSchedule("61 * * * *"))
-	never := w.scheduledJob("never", s.URL+"/never", onSchedule("0 0 30 2 *"))
-	w.create(bad, never, w.scheduledJob("good", s.URL+"/good", onSchedule("@every 1s")))
+	bad := w.schedule("bad", s.URL+"/bad", onSchedule("61 * * * *"))
+	never := w.schedule("never", s.URL+"/never", onSchedule("0 0 30 2 *"))
+	w.create(bad, never, w.schedule("good", s.URL+"/good", onSchedule("@every 1s")))
 	w.Expect(w.stalled(w.ofSchedule("bad"), batchv1alpha1.ReasonInvalidSchedule)).
 		To(Equal(`invalid schedule "61 * * * *": end of range (61) above maximum (59): 61`), "the words of the parser")
 	w.Expect(w.stalled(w.ofSchedule("never"), batchv1alpha1.ReasonInvalidSchedule)).
 		To(Equal(`invalid schedule "0 0 30 2 *": there is no such date, so this never fires: check day of month and month`))
-	w.Expect(meta.FindStatusCondition(w.schedule("bad").Status.Conditions, batchv1alpha1.ConditionReady)).To(BeNil())
+	w.Expect(meta.FindStatusCondition(w.readSchedule("bad").Status.Conditions, batchv1alpha1.ConditionReady)).To(BeNil())
 	w.Eventually(w.fired("good", batchv1alpha1.JobRunCompleted)).Should(BeNumerically(">=", 2), "others fire on")
 
 	w.patch(bad, func() { bad.Spec.Schedule = "@every 1s" })
 	w.Eventually(w.fired("bad", batchv1alpha1.JobRunCompleted)).Should(BeNumerically(">=", 1))
-	w.Expect(meta.FindStatusCondition(w.schedule("bad").Status.Conditions, batchv1alpha1.ConditionStalled)).To(BeNil())
-	w.Expect(meta.IsStatusConditionTrue(w.schedule("bad").Status.Conditions, batchv1alpha1.ConditionReady)).To(BeTrue())
+	w.Expect(meta.FindStatusCondition(w.readSchedule("bad").Status.Conditions, batchv1alpha1.ConditionStalled)).To(BeNil())
+	w.Expect(meta.IsStatusConditionTrue(w.readSchedule("bad").Status.Conditions, batchv1alpha1.ConditionReady)).To(BeTrue())
 	w.Expect(w.fires("never")).To(BeEmpty())
 }
 
@@ -88,7 +88,7 @@ func TestARunOfAMissingScheduledJobSaysSoAndGoesOnWhenThatIsCreated(t *testing.T
 		To(Equal("ScheduledJob template does not exist in namespace " + w.ns + "; the run waits for it"))
 	w.eventually("next", batchv1alpha1.JobRunCompleted)
 
-	w.create(w.scheduledJob("template", s.URL))
+	w.create(w.schedule("template", s.URL))
 	w.Eventually(w.phase("early")).WithTimeout(patience/3).Should(Equal(string(batchv1alpha1.JobRunCompleted)), "it hears of the ScheduledJob")
 	w.Expect(meta.FindStatusCondition(w.get("early").Status.Conditions, batchv1alpha1.ConditionStalled)).To(BeNil())
 }

@@ -24,30 +24,12 @@ import (
 	"reprise.dev/reprise/internal/operator"
 )
 
-// scheduledJob builds a ScheduledJob for runs by hand that calls the URL, until it is changed.
-func (w *world) scheduledJob(name, url string, change ...func(*batchv1alpha1.ScheduledJob)) *batchv1alpha1.ScheduledJob {
-	sj := &batchv1alpha1.ScheduledJob{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}}
-	sj.Spec.RunTemplate = w.httpRun("", url).Spec.JobRunTemplateSpec
-	for _, c := range change {
-		c(sj)
-	}
-	return sj
-}
-
 func onSchedule(schedule string) func(*batchv1alpha1.ScheduledJob) {
 	return func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Schedule = schedule }
 }
 
 func runsAt(t time.Time) func(*batchv1alpha1.ScheduledJob) {
 	return func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.RunAt = ptr.To(metav1.NewTime(t.Truncate(time.Second))) }
-}
-
-// schedule reads a ScheduledJob.
-func (w *world) schedule(name string) *batchv1alpha1.ScheduledJob {
-	w.t.Helper()
-	sj := &batchv1alpha1.ScheduledJob{}
-	w.Expect(w.Get(w.ctx, types.NamespacedName{Namespace: w.ns, Name: name}, sj)).To(Succeed())
-	return sj
 }
 
 // fires returns the runs of a ScheduledJob's ticks, in the order of the ticks.
@@ -86,14 +68,14 @@ func TestAScheduleFiresEveryTickOnceAndKeepsItsRunsForTenMinutesAtLeast(t *testi
 	w := newWorld(t)
 	s := newServer(t, nil)
 	m := w.start()
-	w.create(w.scheduledJob("often", s.URL, onSchedule("@every 1s"), func(sj *batchv1alpha1.ScheduledJob) {
+	w.create(w.schedule("often", s.URL, onSchedule("@every 1s"), func(sj *batchv1alpha1.ScheduledJob) {
 		sj.Spec.CompletedHistoryLimit = ptr.To[int32](1)
 	}))
 	w.Eventually(w.fired("often", batchv1alpha1.JobRunCompleted)).Should(BeNumerically(">=", 4))
-	sj := w.schedule("often")
+	sj := w.readSchedule("often")
 	w.patch(sj, func() { sj.Spec.Suspend = true })
 	w.Eventually(func() bool {
-		sj := w.schedule("often")
+		sj := w.readSchedule("often")
 		return sj.Status.ObservedGeneration == sj.Generation && sj.Status.ActiveCount == 0
 	}).Should(BeTrue())
 
@@ -104,7 +86,7 @@ func TestAScheduleFiresEveryTickOnceAndKeepsItsRunsForTenMinutesAtLeast(t *testi
 	w.Expect(s.runs()).To(ConsistOf(runNames(runs)), "each run calls once")
 	first, last := runs[0].Spec.ScheduledTime.Time, runs[len(runs)-1].Spec.ScheduledTime.Time
 	w.Expect(first).To(BeTemporally(">", sj.CreationTimestamp.Time))
-	sj = w.schedule("often")
+	sj = w.readSchedule("often")
 	w.Expect(sj.Status.MissedRuns).To(BeEquivalentTo(last.Sub(sj.CreationTimestamp.Time)/time.Second-time.Duration(len(runs))),
 		"every tick has its run, or was passed over and counted: the policy is RunOnce")
 
@@ -128,7 +110,7 @@ func TestAOneTimeScheduleThatIsPastDueFiresOnceAndGoesWhileItsRunStays(t *testin
 	s := newServer(t, map[string]http.HandlerFunc{"/once": answer})
 	w.start()
 	due := time.Now().Add(-10 * time.Second)
-	w.create(w.scheduledJob("once", s.URL+"/once", runsAt(due), func(sj *batchv1alpha1.ScheduledJob) {
+	w.create(w.schedule("once", s.URL+"/once", runsAt(due), func(sj *batchv1alpha1.ScheduledJob) {
 		sj.Spec.TTLSecondsAfterFired = ptr.To[int32](0)
 	}))
 	w.Eventually(func() error {
@@ -148,10 +130,10 @@ func TestASuspendedScheduleFiresNothingAndResumesWithLaterTicks(t *testing.T) {
 	w := newWorld(t)
 	s := newServer(t, nil)
 	w.start()
-	sj := w.scheduledJob("paused", s.URL, onSchedule("@every 1s"), func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Suspend = true })
+	sj := w.schedule("paused", s.URL, onSchedule("@every 1s"), func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Suspend = true })
 	w.create(sj)
 	w.Eventually(func() bool {
-		return meta.IsStatusConditionTrue(w.schedule("paused").Status.Conditions, batchv1alpha1.ConditionReady)
+		return meta.IsStatusConditionTrue(w.readSchedule("paused").Status.Conditions, batchv1alpha1.ConditionReady)
 	}).
 		Should(BeTrue(), "suspended or not, it is accepted")
 	w.Consistently(func() []batchv1alpha1.JobRun { return w.fires("paused") }).WithTimeout(2500 * time.Millisecond).Should(BeEmpty())
@@ -159,7 +141,7 @@ func TestASuspendedScheduleFiresNothingAndResumesWithLaterTicks(t *testing.T) {
 	w.patch(sj, func() { sj.Spec.Suspend = false })
 	w.Eventually(w.fired("paused", batchv1alpha1.JobRunCompleted)).Should(BeNumerically(">=", 2))
 	w.Expect(w.fires("paused")[0].Spec.ScheduledTime.Time).To(BeTemporally(">=", resumed), "ticks that passed meanwhile are given up")
-	w.Expect(w.schedule("paused").Status.MissedRuns).To(BeZero())
+	w.Expect(w.readSchedule("paused").Status.MissedRuns).To(BeZero())
 }
 
 func TestAForbiddenOverlapLeavesOneSkippedRunAndThenOnlyCounts(t *testing.T) {
@@ -168,10 +150,10 @@ func TestAForbiddenOverlapLeavesOneSkippedRunAndThenOnlyCounts(t *testing.T) {
 	answer, release := block(t)
 	s := newServer(t, map[string]http.HandlerFunc{"/slow": answer})
 	w.start()
-	w.create(w.scheduledJob("alone", s.URL+"/slow", onSchedule("@every 1s"), func(sj *batchv1alpha1.ScheduledJob) {
+	w.create(w.schedule("alone", s.URL+"/slow", onSchedule("@every 1s"), func(sj *batchv1alpha1.ScheduledJob) {
 		sj.Spec.ConcurrencyPolicy = batchv1alpha1.ConcurrencyForbid
 	}))
-	w.Eventually(func() int64 { return w.schedule("alone").Status.SkippedRuns }).Should(BeNumerically(">=", 3))
+	w.Eventually(func() int64 { return w.readSchedule("alone").Status.SkippedRuns }).Should(BeNumerically(">=", 3))
 	runs := w.fires("alone")
 	w.Expect(runs).To(HaveLen(2), "%v", runNames(runs))
 	w.Expect(runs[0].Status.Phase).To(Equal(batchv1alpha1.JobRunRunning))
@@ -190,7 +172,7 @@ func TestARunByHandDoesWhatItsScheduledJobSaidWhenItWasSeen(t *testing.T) {
 	s := newServer(t, nil)
 	w.start()
 	w.queue("later", 0)
-	sj := w.scheduledJob("template", s.URL+"/then", func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.RunTemplate.Queue = "later" })
+	sj := w.schedule("template", s.URL+"/then", func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.RunTemplate.Queue = "later" })
 	w.create(sj)
 	byHand := &batchv1alpha1.JobRun{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "by-hand"}}
 	byHand.Spec.ScheduledJobRef = &batchv1alpha1.ObjectName{Name: "template"}
@@ -219,7 +201,7 @@ func TestAScheduledCloudEventReachesItsSubscriberByItsSubject(t *testing.T) {
 	t.Cleanup(broker.Close)
 	w.start()
 	due := time.Now().Add(-time.Minute).Truncate(time.Second)
-	w.create(w.scheduledJob("wakeup", broker.URL+"/topics", runsAt(due), func(sj *batchv1alpha1.ScheduledJob) {
+	w.create(w.schedule("wakeup", broker.URL+"/topics", runsAt(due), func(sj *batchv1alpha1.ScheduledJob) {
 		work := sj.Spec.RunTemplate.Work.HTTP
 		work.Body = ptr.To(`{"agent": 7}`)
 		work.CloudEvent = &batchv1alpha1.CloudEvent{Type: "agent.wakeup", Subject: "agent:agent-7:scheduled"}

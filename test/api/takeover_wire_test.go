@@ -18,8 +18,9 @@ import (
 	"reprise.dev/reprise/internal/operator"
 )
 
-// wire is a manager's connection to the API server. A test can hold up single requests on it as a pause of the process or
-// of the network does, lose their answers, and cut it for good, which is what is seen of a process that is killed.
+// wire is a manager's connection to the API server. A test can hold up a request on it, together with all that would follow,
+// as a pause of the process does; lose the answers of requests; and cut it for good, which is what is seen of a process that
+// is killed.
 type wire struct {
 	exits atomic.Int32 // how often the manager ended itself
 	cut   context.CancelFunc
@@ -27,6 +28,8 @@ type wire struct {
 
 	mu    sync.Mutex
 	traps []*trap
+	leaks func(request) bool
+	pause chan struct{} // closed when the process goes on; nil: it is not paused
 }
 
 func newWire(t *testing.T) *wire {
@@ -82,18 +85,33 @@ type trap struct {
 	code    chan int      // the status code of its answer
 }
 
-// hold stops the first request that matches until the trap is opened. It was sent by then: no cut takes it back.
-func (x *wire) hold(t *testing.T, match func(request) bool) *trap {
-	p := x.set(&trap{match: match, caught: make(chan struct{}), release: make(chan struct{}), code: make(chan int, 1)})
-	t.Cleanup(p.open)
+// newTrap returns a trap that is closed, or one that loses the answer and is open.
+func newTrap(match func(request) bool, loses bool) *trap {
+	p := &trap{match: match, loses: loses, caught: make(chan struct{}), release: make(chan struct{}), code: make(chan int, 1)}
+	if loses {
+		p.open()
+	}
 	return p
+}
+
+// hold pauses the manager at the first request that matches until the trap is opened. That request was sent by then: no cut
+// takes it back. Every other one begins only when the manager goes on.
+func (x *wire) hold(t *testing.T, match func(request) bool) *trap {
+	p := newTrap(match, false)
+	t.Cleanup(p.open)
+	return x.set(p)
 }
 
 // lose lets the first request that matches be carried out, and its answer never arrive.
 func (x *wire) lose(match func(request) bool) *trap {
-	p := &trap{match: match, loses: true, caught: make(chan struct{}), release: make(chan struct{}), code: make(chan int, 1)}
-	p.open()
-	return x.set(p)
+	return x.set(newTrap(match, true))
+}
+
+// loseAll does so with every request that matches. match is not called by two goroutines at once.
+func (x *wire) loseAll(match func(request) bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.leaks = match
 }
 
 func (x *wire) set(p *trap) *trap {
@@ -112,16 +130,32 @@ func (p *trap) open() {
 	}
 }
 
-// catch takes the trap that matches a request off the wire; nil if there is none.
+// catch takes the trap that matches a request off the wire; nil if there is none. At a paused process it waits until that goes on.
 func (x *wire) catch(r request) *trap {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for i, p := range x.traps {
-		if p.match(r) {
-			x.traps = append(x.traps[:i:i], x.traps[i+1:]...)
-			close(p.caught)
-			return p
+	for x.pause != nil {
+		pause := x.pause
+		x.mu.Unlock()
+		<-pause
+		x.mu.Lock()
+		if x.pause == pause {
+			x.pause = nil
 		}
+	}
+	for i, p := range x.traps {
+		if !p.match(r) {
+			continue
+		}
+		x.traps = append(x.traps[:i:i], x.traps[i+1:]...)
+		close(p.caught)
+		if !p.loses {
+			x.pause = p.release
+		}
+		return p
+	}
+	if x.leaks != nil && x.leaks(r) {
+		return newTrap(nil, true)
 	}
 	return nil
 }
@@ -139,14 +173,14 @@ var (
 
 // RoundTrip carries out one request.
 func (e *end) RoundTrip(hr *http.Request) (*http.Response, error) {
-	if e.whole.Err() != nil {
-		return nil, errCut
-	}
 	r, err := readRequest(hr)
 	if err != nil {
 		return nil, err
 	}
 	p := e.catch(r)
+	if e.whole.Err() != nil && p == nil {
+		return nil, errCut
+	}
 	if p == nil {
 		ctx, cancel := context.WithCancelCause(hr.Context())
 		context.AfterFunc(e.whole, func() { cancel(errCut) })
