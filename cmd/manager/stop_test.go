@@ -3,6 +3,7 @@
 package main
 
 import (
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,21 +23,14 @@ func TestSIGTERMLetsACallEndRecordsItAndReleasesTheLease(t *testing.T) {
 	w.Expect(w.holder()).NotTo(BeEmpty())
 	w.create(w.httpRun("slow", s.URL+"/slow"), w.httpRun("next", s.URL))
 	w.Eventually(s.log).Should(HaveLen(1))
-	go func() {
-		// Ends the call once the manager has begun to end itself.
-		defer s.release()
-		deadline := time.After(patience)
-		for len(p.said("ending: nothing more is admitted, draining calls")) == 0 {
-			select {
-			case <-deadline:
-				return
-			case <-time.After(10 * time.Millisecond):
-			}
-		}
-	}()
-	code, took := p.terminate()
-	w.Expect(code).To(BeZero())
-	w.Expect(took).To(BeNumerically("<", stopBound))
+	begun := time.Now()
+	p.signal(syscall.SIGTERM)
+	w.Eventually(func() []map[string]any { return p.said("ending: nothing more is admitted, draining calls") }).
+		Should(ConsistOf(HaveKeyWithValue("calls", BeEquivalentTo(1))))
+	w.Expect(w.holder()).NotTo(BeEmpty(), "nobody else leads while a call goes on")
+	s.release()
+	w.Expect(p.exitCode()).To(BeZero())
+	w.Expect(time.Since(begun)).To(BeNumerically("<", stopBound))
 	w.Expect(w.get("slow").Status.Phase).To(Equal(batchv1alpha1.JobRunCompleted), "what was drained is on record")
 	w.Expect(w.get("next").Status.Phase).To(Equal(batchv1alpha1.JobRunQueued), "nothing more was admitted")
 	w.Expect(w.holder()).To(BeEmpty())

@@ -88,37 +88,39 @@ func (d *Dispatcher) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, err
 	}
+	exists := err == nil
 	p := &pass{Dispatcher: d, queue: d.find(req.NamespacedName), now: d.Clock.Now(), log: ctrl.LoggerFrom(ctx)}
-	if p.queue == nil {
-		return p.shown(ctx, jq)
-	}
-	if err := p.clear(ctx); err != nil {
-		return ctrl.Result{}, quieten(err)
-	}
-	if err != nil {
-		return p.next(), d.missing(ctx, p.queue)
-	}
-	p.queue.exists()
-	if err := p.admit(ctx, jq); err != nil {
-		return ctrl.Result{}, quieten(err)
-	}
-	return p.shown(ctx, jq)
-}
-
-// shown shows the queue and says when to look again, which depends on it.
-func (p *pass) shown(ctx context.Context, jq *batchv1alpha1.JobQueue) (ctrl.Result, error) {
-	if err := p.show(ctx, jq); err != nil {
-		return ctrl.Result{}, quieten(err)
+	switch err := p.work(ctx, jq, exists); {
+	case apierrors.IsConflict(err):
+		p.wakeIn(soon) // somebody wrote in between
+	case !apierrors.IsNotFound(err) && err != nil:
+		return ctrl.Result{Priority: new(0)}, err
 	}
 	return p.next(), nil
 }
 
-// quieten makes a lost race no error: the event of the other write brings the queue back.
-func quieten(err error) error {
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil
+// soon is when a queue is looked at again after a conflict.
+const soon = 200 * time.Millisecond
+
+// work is what a pass does: clear up, admit, show.
+func (p *pass) work(ctx context.Context, jq *batchv1alpha1.JobQueue, exists bool) error {
+	if p.queue != nil {
+		if err := p.clear(ctx); err != nil {
+			return err
+		}
 	}
-	return err
+	switch {
+	case p.queue == nil && !exists:
+		return nil
+	case !exists:
+		return p.missing(ctx, p.queue)
+	case p.queue != nil:
+		p.queue.exists()
+		if err := p.admit(ctx, jq); err != nil {
+			return err
+		}
+	}
+	return p.show(ctx, jq)
 }
 
 // ready waits until this process leads, every orphan was evaluated and the picture of the queues is complete.

@@ -207,6 +207,7 @@ func TestTheRunsOfAnyOtherMissingQueueAreToldOnce(t *testing.T) {
 	g.Expect(b.api.Create(t.Context(), aQueue(0))).To(Succeed())
 	b.pass()
 	g.Expect(b.api.Delete(t.Context(), aQueue(0))).To(Succeed())
+	b.d.observeQueueGone(aQueue(0))
 	b.pass()
 	g.Expect(b.woken()).To(Equal([]string{"a", "b"}), "it has gone once more")
 }

@@ -25,7 +25,7 @@ func TestWhatACreatorSaysOfARun(t *testing.T) {
 		skipped = batchv1alpha1.JobRunSkipped
 	)
 	patient := ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}
-	goOn := ctrl.Result{}
+	goOn := still
 	retry := queued("a-r1", child("a"))
 	ofTick := queued("sj-1", ticked("sj", tick))
 	skippedTick := func(sj *batchv1alpha1.ScheduledJob) { sj.Status.LastSkippedTime = at(tick) }
@@ -110,7 +110,7 @@ func TestACacheThatIsBehindTheFireSupersedesNothing(t *testing.T) {
 	g := NewWithT(t)
 	b := start(t, queue("main"), queued("sj-1", ticked("sj", tick)), scheduledJob(active("sj-1"), handledThrough(tick)))
 	b.stale["sj"] = scheduledJob(handledThrough(tick))
-	g.Expect(b.step("sj-1")).To(Equal(ctrl.Result{}))
+	g.Expect(b.step("sj-1")).To(Equal(still))
 	g.Expect(b.run("sj-1").Status.Phase).To(Equal(batchv1alpha1.JobRunQueued))
 }
 
@@ -118,7 +118,7 @@ func TestACacheThatIsBehindAManualRetrySupersedesNothing(t *testing.T) {
 	g := NewWithT(t)
 	b := start(t, queue("main"), queued("a-r1", child("a")), queued("a", failed(true), withRetry("a-r1", "uid-a-r1")))
 	b.stale["a"] = queued("a", failed(true), withRetry("a-r1", "uid-of-deleted"))
-	g.Expect(b.step("a-r1")).To(Equal(ctrl.Result{}))
+	g.Expect(b.step("a-r1")).To(Equal(still))
 	g.Expect(b.run("a-r1").Status.Phase).To(Equal(batchv1alpha1.JobRunQueued))
 }
 

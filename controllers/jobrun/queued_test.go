@@ -4,6 +4,7 @@ package jobrun
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,7 +26,7 @@ func heldFor(r *batchv1alpha1.JobRun) string {
 func TestARunThatOnlyWaitsForItsTurnCostsNoWrite(t *testing.T) {
 	g := NewWithT(t)
 	b := start(t, queue("main"), queued("a"))
-	g.Expect(b.step("a")).To(Equal(ctrl.Result{}))
+	g.Expect(b.step("a")).To(Equal(still))
 	g.Expect(b.writes).To(BeZero())
 	g.Expect(b.work.asked).To(BeEmpty())
 }
@@ -62,20 +63,21 @@ func TestARunWaitsForAPersonAndSaysWhy(t *testing.T) {
 		run    *batchv1alpha1.JobRun
 		others []client.Object
 		why    string
+		again  time.Duration
 	}{
-		"its queue does not exist":                      {queued("a"), nil, batchv1alpha1.ReasonQueueNotFound},
-		"its owner does not exist":                      {queued("a", ownedBy("sj", "uid-sj")), []client.Object{queue("main")}, batchv1alpha1.ReasonOwnerNotFound},
-		"its owner was made anew, as after a restore":   {queued("a", ownedBy("sj", "uid-of-old")), []client.Object{queue("main"), scheduledJob()}, batchv1alpha1.ReasonOwnerNotFound},
-		"the ScheduledJob that it names does not exist": {queued("a", naming("sj")), nil, batchv1alpha1.ReasonScheduledJobNotFound},
-		"the run that it retries does not exist":        {queued("a", retrying("b")), nil, batchv1alpha1.ReasonRetryTargetNotFound},
+		"its queue does not exist":                      {queued("a"), nil, batchv1alpha1.ReasonQueueNotFound, 0},
+		"its owner does not exist":                      {queued("a", ownedBy("sj", "uid-sj")), []client.Object{queue("main")}, batchv1alpha1.ReasonOwnerNotFound, creatorPatience},
+		"its owner was made anew, as after a restore":   {queued("a", ownedBy("sj", "uid-of-old")), []client.Object{queue("main"), scheduledJob()}, batchv1alpha1.ReasonOwnerNotFound, creatorPatience},
+		"the ScheduledJob that it names does not exist": {queued("a", naming("sj")), nil, batchv1alpha1.ReasonScheduledJobNotFound, creatorPatience},
+		"the run that it retries does not exist":        {queued("a", retrying("b")), nil, batchv1alpha1.ReasonRetryTargetNotFound, creatorPatience},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			b := start(t, append(c.others, c.run)...)
-			g.Expect(b.step("a").RequeueAfter).To(Equal(creatorPatience))
+			g.Expect(b.step("a").RequeueAfter).To(Equal(c.again))
 			g.Expect(heldFor(b.run("a"))).To(Equal(c.why))
 			g.Expect(b.run("a").Status.Phase).To(Equal(batchv1alpha1.JobRunQueued))
-			g.Expect(b.step("a").RequeueAfter).To(Equal(creatorPatience))
+			g.Expect(b.step("a").RequeueAfter).To(Equal(c.again))
 			g.Expect(b.writes).To(Equal(1), "what was said is not said again")
 		})
 	}
@@ -84,7 +86,7 @@ func TestARunWaitsForAPersonAndSaysWhy(t *testing.T) {
 func TestTheDefaultQueueHoldsNobodySinceItIsCreated(t *testing.T) {
 	g := NewWithT(t)
 	b := start(t, queued("a", func(r *batchv1alpha1.JobRun) { r.Spec.Queue = "" }))
-	g.Expect(b.step("a")).To(Equal(ctrl.Result{}))
+	g.Expect(b.step("a")).To(Equal(still))
 	g.Expect(b.writes).To(BeZero())
 }
 
@@ -94,7 +96,7 @@ func TestARunSaysNoLongerThatItWaitsOnceWhatItWaitedForExists(t *testing.T) {
 	b.step("a")
 	g.Expect(run.Held(b.run("a"))).To(BeTrue())
 	g.Expect(b.api.Create(t.Context(), queue("main"))).To(Succeed())
-	g.Expect(b.step("a")).To(Equal(ctrl.Result{}))
+	g.Expect(b.step("a")).To(Equal(still))
 	g.Expect(run.Held(b.run("a"))).To(BeFalse())
 }
 
