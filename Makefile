@@ -54,7 +54,8 @@ fmt: ## Format the Go code.
 
 .PHONY: demo
 demo: ## Show the main job, from nothing to recovery; KEEP=1 leaves the control plane up.
-	go run ./hack/demo
+	go build -o bin/demo ./hack/demo
+	exec bin/demo
 
 .PHONY: controlplane
 controlplane: ## Run a local control plane with the CRDs until Ctrl-C; DIR=path keeps its data.

@@ -78,7 +78,7 @@ type JobQueueStatus struct {
 	// +optional
 	Reserved int32 `json:"reserved"`
 
-	// conditions: Ready.
+	// conditions: Ready, and Admitting, which tells why the first in line waits.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

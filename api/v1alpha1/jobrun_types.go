@@ -104,6 +104,8 @@ const (
 	ConditionOrphaned = "Orphaned"
 	// ConditionReady on a ScheduledJob or JobQueue: accepted and acted upon.
 	ConditionReady = "Ready"
+	// ConditionAdmitting on a JobQueue: nothing waits that could be admitted. False tells why the first in line waits.
+	ConditionAdmitting = "Admitting"
 )
 
 // Reasons of conditions.
@@ -124,6 +126,8 @@ const (
 	ReasonInvalidSchedule = "InvalidSchedule"
 	// ReasonAccepted: the object is valid and acted upon.
 	ReasonAccepted = "Accepted"
+	// ReasonNothingHeld: nothing waits that could be admitted.
+	ReasonNothingHeld = "NothingHeld"
 )
 
 // ObjectName names an object of the same namespace.

@@ -47,20 +47,20 @@ func newWorld(t *testing.T) *world {
 	return &world{WithT: g, t: t, Client: c, ns: ns.Name}
 }
 
-// run starts a manager for the namespace of the test alone, with further flags, which win.
+// run starts a manager for the namespace of the test alone, with further flags.
 func (w *world) run(args ...string) *process {
 	w.t.Helper()
-	return w.runWith(nil, args...)
+	return w.runAs(plane.Kubeconfig(), nil, args...)
 }
 
-// runWith is run with an environment.
-func (w *world) runWith(env []string, args ...string) *process {
+// runAs is run with a kubeconfig and an environment. The addresses and the namespaces win over those among the flags.
+func (w *world) runAs(kubeconfig string, env []string, args ...string) *process {
 	w.t.Helper()
 	probes, metrics := address(w.t), address(w.t)
-	p := launch(w.t, env, append([]string{
-		"--kubeconfig=" + plane.Kubeconfig(), "--namespaces=" + w.ns, "--leader-elect-namespace=" + w.ns,
-		"--health-probe-bind-address=" + probes, "--metrics-bind-address=" + metrics, "--allow-outgoing-cidr=127.0.0.0/8",
-	}, args...)...)
+	p := launch(w.t, env, append(slices.Clone(args),
+		"--kubeconfig="+kubeconfig, "--namespaces="+w.ns, "--leader-elect-namespace="+w.ns,
+		"--health-probe-bind-address="+probes, "--metrics-bind-address="+metrics, "--allow-outgoing-cidr=127.0.0.0/8",
+	)...)
 	p.probes, p.metrics = probes, metrics
 	return p
 }

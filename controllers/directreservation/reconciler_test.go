@@ -131,6 +131,14 @@ func TestAManagerThatMeetsAReservationOfALaterOneEndsAndWritesNothing(t *testing
 	g.Expect(b.shell()).To(Equal(found))
 }
 
+func TestAnEpochThatWasNeverIssuedEndsNobodyAndItsReservationIsAnOrphan(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, interceptor.Funcs{}, pending(granted(after)))
+	b.at(1).step()
+	g.Expect(b.exits).To(BeZero())
+	g.Expect(b.shell().Status.Reason).To(Equal(batchv1alpha1.ReasonHolderLost))
+}
+
 func TestOneThatIsGoneNeedsNothing(t *testing.T) {
 	NewWithT(t).Expect(start(t, interceptor.Funcs{}).step()).To(Equal(ctrl.Result{}))
 }

@@ -35,6 +35,7 @@ import (
 	"reprise.dev/reprise/internal/epoch"
 	"reprise.dev/reprise/internal/executor"
 	"reprise.dev/reprise/internal/incarnation"
+	"reprise.dev/reprise/internal/run"
 )
 
 // bench is one manager as far as its dispatcher is concerned. Nothing reaches it by itself: sync tells it of what the API
@@ -57,9 +58,15 @@ type bench struct {
 
 // The bench is the executor of everything.
 
-func (b *bench) For(*batchv1alpha1.JobRun) executor.Executor { return b }
-func (b *bench) Expect(uid types.UID)                        { b.note("expect " + string(uid)) }
-func (b *bench) Forget(uid types.UID)                        { b.note("forget " + string(uid)) }
+func (b *bench) For(r *batchv1alpha1.JobRun) executor.Executor {
+	if t := run.Template(r); t == nil || t.Work == nil {
+		return nil
+	}
+	return b
+}
+
+func (b *bench) Expect(uid types.UID) { b.note("expect " + string(uid)) }
+func (b *bench) Forget(uid types.UID) { b.note("forget " + string(uid)) }
 
 func (b *bench) Start(_ context.Context, r *batchv1alpha1.JobRun) error {
 	b.note("start " + r.Name)

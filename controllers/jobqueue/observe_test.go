@@ -107,6 +107,7 @@ func TestARunThatIsDeletedWithoutASlotLeavesNothing(t *testing.T) {
 	b.settle()
 	g.Expect(b.counts().Queued).To(BeZero())
 	g.Expect(b.times("look a") + b.times("stop a")).To(BeZero())
+	g.Expect(b.times("forget a")).To(Equal(1))
 	b.d.observeRun(aRun("a", func(r *batchv1alpha1.JobRun) { r.ResourceVersion = "9999" }))
 	g.Expect(b.counts().Queued).To(BeZero(), "what is late is late")
 }
@@ -224,6 +225,15 @@ func TestARunThatIsYetToBeResolvedIsInNoQueue(t *testing.T) {
 	b.d.Wrote(b.run("a"))
 	b.settle()
 	g.Expect(b.running()).To(Equal([]string{"a"}))
+}
+
+func TestARunThatWasResolvedToNoWorkIsInNobodysWay(t *testing.T) {
+	b := begin(t, aQueue(1), aRun("a", func(r *batchv1alpha1.JobRun) {
+		r.Spec = batchv1alpha1.JobRunSpec{ScheduledJobRef: &batchv1alpha1.ObjectName{Name: "sj"}}
+		r.Status.ResolvedSpec = &batchv1alpha1.ResolvedSpec{JobRunTemplateSpec: batchv1alpha1.JobRunTemplateSpec{Queue: "main"}}
+	}), aRun("b"))
+	b.sync().settle()
+	NewWithT(t).Expect(b.running()).To(Equal([]string{"b"}))
 }
 
 func TestARunThatIsToBeCancelledIsNotAdmitted(t *testing.T) {

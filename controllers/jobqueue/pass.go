@@ -30,7 +30,8 @@ type pass struct {
 	queue *queue
 	now   time.Time
 	log   logr.Logger
-	due   time.Duration // when to look again; zero: never
+	due   time.Duration    // when to look again; zero: never
+	held  admission.Reason // why the first of those that wait waits; empty: none does
 }
 
 // clear sees to what is left of earlier passes: claims without an answer, and the work of deleted runs.
@@ -68,7 +69,9 @@ func (p *pass) admit(ctx context.Context, jq *batchv1alpha1.JobQueue) error {
 func (p *pass) decide(l admission.Limits) admission.Decision {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
-	return admission.Decide(p.queue.model, l, p.now, batch)
+	d := admission.Decide(p.queue.model, l, p.now, batch)
+	p.held = d.Held
+	return d
 }
 
 // activate makes reservations the next in line. They hold nothing yet, so a lost race does no harm.

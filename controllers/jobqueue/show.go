@@ -36,11 +36,12 @@ func (p *pass) show(ctx context.Context, jq *batchv1alpha1.JobQueue) error {
 	l := limit(jq)
 	next.Status.Limit = &l
 	next.Status.ObservedGeneration = jq.Generation
-	condition := metav1.Condition{
-		Type: batchv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: batchv1alpha1.ReasonAccepted,
-		Message: "the queue is in force", ObservedGeneration: jq.Generation, LastTransitionTime: metav1.NewTime(p.now),
+	p.condition(next, batchv1alpha1.ConditionReady, metav1.ConditionTrue, batchv1alpha1.ReasonAccepted, "the queue is in force")
+	if p.held.Code == "" {
+		p.condition(next, batchv1alpha1.ConditionAdmitting, metav1.ConditionTrue, batchv1alpha1.ReasonNothingHeld, "nothing waits that could be admitted")
+	} else {
+		p.condition(next, batchv1alpha1.ConditionAdmitting, metav1.ConditionFalse, p.held.Code, p.held.Message)
 	}
-	meta.SetStatusCondition(&next.Status.Conditions, condition)
 	if equality.Semantic.DeepEqual(next.Status, jq.Status) {
 		return nil
 	}
@@ -55,6 +56,13 @@ func (p *pass) show(ctx context.Context, jq *batchv1alpha1.JobQueue) error {
 		p.queue.shownAt = p.now
 	}
 	return nil
+}
+
+func (p *pass) condition(jq *batchv1alpha1.JobQueue, kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&jq.Status.Conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: jq.Generation, LastTransitionTime: metav1.NewTime(p.now),
+	})
 }
 
 func count(n int) int32 { return int32(min(n, math.MaxInt32)) } //nolint:gosec // bounded

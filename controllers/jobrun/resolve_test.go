@@ -134,3 +134,13 @@ func TestARetryThatMeetsAnotherWriteOfItsTargetComesBack(t *testing.T) {
 	g.Expect(run.Attempt(b.run("again"))).To(BeEquivalentTo(1))
 	g.Expect(b.run("a").Status.Announcements).To(HaveLen(1))
 }
+
+func TestARunThatWasResolvedToNoWorkIsSkipped(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("now", naming("sj"), func(r *batchv1alpha1.JobRun) {
+		r.Status.ResolvedSpec = &batchv1alpha1.ResolvedSpec{}
+	}))
+	b.step("now")
+	g.Expect(b.run("now").Status.Phase).To(Equal(batchv1alpha1.JobRunSkipped))
+	g.Expect(b.run("now").Status.Reason).To(Equal(batchv1alpha1.ReasonInvalidWork))
+}

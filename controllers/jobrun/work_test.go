@@ -4,12 +4,15 @@ package jobrun
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -94,6 +97,30 @@ func TestAJobThatCouldNotBeStartedIsStartedNow(t *testing.T) {
 	b.step("a")
 	g.Expect(b.started).To(HaveKey(b.run("a").UID))
 	g.Expect(b.writes).To(BeZero())
+}
+
+func TestAJobThatAQuotaRefusedForAMomentIsStartedSoon(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("a", running(mine)))
+	b.work.look = neverStarted
+	b.work.starting = fmt.Errorf("creating: %w", apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "quota", errors.New("in use")))
+	g.Expect(b.step("a").RequeueAfter).To(Equal(soon), "no event follows")
+	g.Expect(b.run("a").Status.Phase).To(Equal(batchv1alpha1.JobRunRunning))
+	b.work.starting = nil
+	b.step("a")
+	g.Expect(b.started).To(HaveKey(b.run("a").UID))
+}
+
+func TestAJobThatWasSeenIsNotStartedAgainWhenSomebodyRemovesIt(t *testing.T) {
+	g := NewWithT(t)
+	job := jobOf()
+	b := start(t, queue("main"), job, queued("a", running(mine)))
+	b.step("a")
+	g.Expect(b.api.Delete(t.Context(), job)).To(Succeed())
+	b.work.look = neverStarted
+	b.step("a")
+	g.Expect(b.work.asked).NotTo(ContainElement("start a"))
+	g.Expect(b.run("a").Status.Reason).To(Equal(batchv1alpha1.ReasonWorkMissing))
 }
 
 func TestAJobThatCannotBeStartedFailsTheRun(t *testing.T) {

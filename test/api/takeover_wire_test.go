@@ -130,19 +130,35 @@ func (p *trap) open() {
 	}
 }
 
-// catch takes the trap that matches a request off the wire; nil if there is none. At a paused process it waits until that goes on.
-func (x *wire) catch(r request) *trap {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for x.pause != nil {
-		pause := x.pause
-		x.mu.Unlock()
-		<-pause
+// catch takes the trap that matches a request off the wire; nil if there is none. A paused process sends nothing.
+func (x *wire) catch(ctx context.Context, r request) (*trap, error) {
+	for {
 		x.mu.Lock()
-		if x.pause == pause {
-			x.pause = nil
+		pause := x.pause
+		if pause == nil {
+			defer x.mu.Unlock()
+			return x.match(r), nil
+		}
+		x.mu.Unlock()
+		select {
+		case <-pause:
+			x.resume(pause)
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 	}
+}
+
+func (x *wire) resume(pause chan struct{}) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.pause == pause {
+		x.pause = nil
+	}
+}
+
+// match is called with the lock held.
+func (x *wire) match(r request) *trap {
 	for i, p := range x.traps {
 		if !p.match(r) {
 			continue
@@ -177,27 +193,53 @@ func (e *end) RoundTrip(hr *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := e.catch(r)
-	if e.whole.Err() != nil && p == nil {
+	p, err := e.catch(hr.Context(), r)
+	switch {
+	case err != nil:
+		return nil, err
+	case p != nil:
+		return e.carryOut(p, hr)
+	case e.whole.Err() != nil:
 		return nil, errCut
 	}
-	if p == nil {
-		ctx, cancel := context.WithCancelCause(hr.Context())
-		context.AfterFunc(e.whole, func() { cancel(errCut) })
-		return e.base.RoundTrip(hr.WithContext(ctx))
+	ctx, cancel := context.WithCancelCause(hr.Context())
+	context.AfterFunc(e.whole, func() { cancel(errCut) })
+	return e.base.RoundTrip(hr.WithContext(ctx))
+}
+
+// carryOut sends a request that was caught. Who waits for its answer may give up; it is carried out all the same.
+func (e *end) carryOut(p *trap, hr *http.Request) (*http.Response, error) {
+	type answer struct {
+		*http.Response
+		error
 	}
-	<-p.release
-	response, err := e.base.RoundTrip(hr.WithContext(context.WithoutCancel(hr.Context())))
+	// Anew, since the original is bound to a context and, by its client, to a timeout.
+	sent, err := http.NewRequestWithContext(context.WithoutCancel(hr.Context()), hr.Method, hr.URL.String(), hr.Body)
 	if err != nil {
-		p.code <- 0
 		return nil, err
 	}
-	p.code <- response.StatusCode
-	if !p.loses {
-		return response, nil
+	sent.Header = hr.Header.Clone()
+	answers := make(chan answer, 1)
+	go func() {
+		<-p.release
+		response, err := e.base.RoundTrip(sent)
+		code := 0
+		if err == nil {
+			code = response.StatusCode
+		}
+		p.code <- code
+		if p.loses && err == nil {
+			_ = response.Body.Close()
+			response, err = nil, errLost
+		}
+		answers <- answer{response, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.Response, a.error
+	case <-hr.Context().Done():
+		return nil, hr.Context().Err()
 	}
-	_ = response.Body.Close()
-	return nil, errLost
 }
 
 func readRequest(hr *http.Request) (request, error) {
