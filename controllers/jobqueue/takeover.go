@@ -9,6 +9,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -85,61 +87,55 @@ const pageSize = 500
 
 // listHolders reads, past the cache, everything that holds a slot of the queue.
 func (p *pass) listHolders(ctx context.Context) error {
-	runs := func(l client.ObjectList) {
-		for i := range l.(*batchv1alpha1.JobRunList).Items {
-			r := &l.(*batchv1alpha1.JobRunList).Items[i]
-			p.Self.Check("run "+r.Name, run.Epoch(r))
-			if run.Queue(r) == p.queue.key.Name {
-				p.observeRun(r)
-			}
-		}
-	}
-	reservations := func(l client.ObjectList) {
-		for i := range l.(*batchv1alpha1.DirectReservationList).Items {
-			dr := &l.(*batchv1alpha1.DirectReservationList).Items[i]
-			p.Self.Check("reservation "+dr.Name, dr.Status.Epoch)
-			if reservation.Queue(dr) == p.queue.key.Name {
-				p.observeReservation(dr)
-			}
-		}
-	}
-	jobs := func(l client.ObjectList) {
-		for i := range l.(*batchv1.JobList).Items {
-			p.observeJob(&l.(*batchv1.JobList).Items[i])
-		}
-	}
-	pods := func(l client.ObjectList) {
-		for i := range l.(*corev1.PodList).Items {
-			p.observePod(&l.(*corev1.PodList).Items[i])
-		}
-	}
 	ofQueue := client.MatchingLabels{batchv1alpha1.LabelQueue: p.queue.key.Name}
 	for _, what := range []struct {
 		list  client.ObjectList
 		which client.ListOption
-		see   func(client.ObjectList)
 	}{
-		{&batchv1alpha1.JobRunList{}, client.MatchingFields{"status.slot": string(batchv1alpha1.SlotHeld)}, runs},
-		{&batchv1alpha1.DirectReservationList{}, client.MatchingFields{"status.phase": string(batchv1alpha1.ReservationGranted)}, reservations},
-		{&batchv1.JobList{}, ofQueue, jobs},
-		{&corev1.PodList{}, ofQueue, pods},
+		{&batchv1alpha1.JobRunList{}, client.MatchingFields{"status.slot": string(batchv1alpha1.SlotHeld)}},
+		{&batchv1alpha1.DirectReservationList{}, client.MatchingFields{"status.phase": string(batchv1alpha1.ReservationGranted)}},
+		{&batchv1.JobList{}, ofQueue},
+		{&corev1.PodList{}, ofQueue},
 	} {
-		if err := p.pages(ctx, what.list, what.which, what.see); err != nil {
+		if err := p.listPages(ctx, what.list, what.which); err != nil {
 			return fmt.Errorf("listing what holds slots of queue %s: %w", p.queue.key, err)
 		}
 	}
 	return nil
 }
 
-func (p *pass) pages(ctx context.Context, list client.ObjectList, which client.ListOption, see func(client.ObjectList)) error {
+func (p *pass) listPages(ctx context.Context, list client.ObjectList, which client.ListOption) error {
 	for more := ""; ; {
 		err := p.Live.List(ctx, list, client.InNamespace(p.queue.key.Namespace), which, client.Limit(pageSize), client.Continue(more))
 		if err != nil {
 			return err
 		}
-		see(list)
+		if err := meta.EachListItem(list, p.seeHolder); err != nil {
+			return err
+		}
 		if more = list.GetContinue(); more == "" {
 			return nil
 		}
 	}
+}
+
+// seeHolder puts something that holds a slot into the picture. What is of another queue of the namespace is left out.
+func (p *pass) seeHolder(o runtime.Object) error {
+	switch o := o.(type) {
+	case *batchv1alpha1.JobRun:
+		p.Self.Check("run "+o.Name, run.Epoch(o))
+		if run.Queue(o) == p.queue.key.Name {
+			p.observeRun(o)
+		}
+	case *batchv1alpha1.DirectReservation:
+		p.Self.Check("reservation "+o.Name, o.Status.Epoch)
+		if reservation.Queue(o) == p.queue.key.Name {
+			p.observeReservation(o)
+		}
+	case *batchv1.Job:
+		p.observeJob(o)
+	case *corev1.Pod:
+		p.observePod(o)
+	}
+	return nil
 }

@@ -185,6 +185,16 @@ func TestACacheThatIsBehindStartsNothing(t *testing.T) {
 	}
 }
 
+func TestARunThatWasMadeAnewUnderTheNameOfARunningOneIsNotStarted(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("a", running(mine)))
+	b.work.look = neverStarted
+	b.stale["a"] = queued("a", running(mine), func(r *batchv1alpha1.JobRun) { r.UID = "uid-of-old" })
+	b.step("a")
+	g.Expect(b.work.asked).To(Equal([]string{"look a"}))
+	g.Expect(b.writes).To(BeZero())
+}
+
 func TestACancelIsDecidedFirstAndTheWorkStoppedThen(t *testing.T) {
 	g := NewWithT(t)
 	b := start(t, queue("main"), queued("a", running(mine), cancelled))

@@ -86,7 +86,7 @@ func TestAScheduledJobDeletedWhileItsPodIsAtWorkFreesNoSlotEarly(t *testing.T) {
 	w.Expect(w.Delete(w.ctx, w.readSchedule("report"), client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
 	w.terminating(name)
 	w.Eventually(w.phase(name)).Should(ContainSubstring("not found"))
-	w.Consistently(w.phase("next")).Should(Equal(string(batchv1alpha1.JobRunQueued)), "the pod is alive")
+	w.Consistently(w.phase("next")).WithTimeout(still).Should(Equal(string(batchv1alpha1.JobRunQueued)), "the pod is alive")
 	kubelet.ReleaseTermination(w.ns)
 	w.eventually("next", batchv1alpha1.JobRunCompleted)
 	w.Expect(w.lives()).To(Equal([]string{"Started " + name, "Ended " + name, "Started next", "Ended next"}))

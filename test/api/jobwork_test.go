@@ -5,6 +5,7 @@ package api
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,9 @@ import (
 	jobwork "reprise.dev/reprise/internal/executor/job"
 	"reprise.dev/reprise/internal/fakekubelet"
 )
+
+// still is for how long nothing may happen that must not: more than the second after which the queue looks at deleted runs again.
+const still = 2 * time.Second
 
 // exits makes the pods of a run end at once, with the exit code.
 func exits(code string) func(*batchv1alpha1.JobRun) {
@@ -124,7 +128,7 @@ func TestACancelledJobHasStoppedBeforeItIsCancelledAndBeforeTheNextRunStarts(t *
 	w.eventually("victim", batchv1alpha1.JobRunCancelling)
 	w.terminating("victim")
 	w.Consistently(func() []string { return []string{w.phase("victim")(), w.phase("next")()} }).
-		Should(Equal([]string{"Cancelling", "Queued"}), "the pod is alive")
+		WithTimeout(still).Should(Equal([]string{"Cancelling", "Queued"}), "the pod is alive")
 
 	kubelet.ReleaseTermination(w.ns)
 	r := w.eventually("victim", batchv1alpha1.JobRunCancelled)
@@ -145,7 +149,7 @@ func TestARunDeletedWhileItsPodTakesItsGraceFreesNoSlotEarly(t *testing.T) {
 	w.Expect(w.Delete(w.ctx, w.get("deleted"))).To(Succeed())
 	w.terminating("deleted")
 	w.Eventually(w.phase("deleted")).Should(ContainSubstring("not found"))
-	w.Consistently(w.phase("next")).Should(Equal("Queued"), "the pod is alive")
+	w.Consistently(w.phase("next")).WithTimeout(still).Should(Equal("Queued"), "the pod is alive")
 
 	kubelet.ReleaseTermination(w.ns)
 	w.eventually("next", batchv1alpha1.JobRunCompleted)
@@ -161,7 +165,7 @@ func TestAJobDeletedByHandFailsItsRunWhichIsRetriedOnceThePodHasStopped(t *testi
 	kubelet.HoldTermination(w.ns)
 	w.Expect(w.Delete(w.ctx, w.job(w.get("robbed")), client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
 	w.terminating("robbed")
-	w.Consistently(w.lives).Should(Equal([]string{"Started robbed"}), "the pod is alive")
+	w.Consistently(w.lives).WithTimeout(still).Should(Equal([]string{"Started robbed"}), "the pod is alive")
 
 	kubelet.ReleaseTermination(w.ns)
 	r := w.eventually("robbed", batchv1alpha1.JobRunFailed)

@@ -83,6 +83,7 @@ func TestARunningOrphanWhoseJobEndedWhileNobodyLookedGetsItsTrueOutcome(t *testi
 func TestARunningOrphanThatIsAliveFailsAndItsRetryWaitsUntilItHasStopped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.queue("default", 2) // so that it is not for want of a slot that the retry waits
 	orphan := w.working(w.jobRun("a"))
 	kubelet.HoldTermination(w.ns)
 	t.Cleanup(func() { kubelet.ReleaseTermination(w.ns) })

@@ -87,6 +87,22 @@ func TestAReservationIsServedBetweenTheRunningWorkAndTheRestOfTheQueue(t *testin
 	w.idempotent(m)
 }
 
+func TestAReservationIsServedBeforeRunsThatHaveWaitedLonger(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := newServer(t, nil)
+	q := w.queue("default", 1, func(q *batchv1alpha1.JobQueue) { q.Spec.Suspend = true })
+	m := w.start()
+	w.create(w.httpRun("a", s.URL), w.httpRun("b", s.URL), w.reserve("dr"))
+	w.Eventually(func() string { return w.readReservation("dr").Status.Reason }).Should(Equal(batchv1alpha1.ReasonWaitingForTurn))
+	w.suspend(q, false)
+	w.reservation("dr", batchv1alpha1.ReservationGranted)
+	w.Expect(s.log()).To(BeEmpty())
+	w.release("dr")
+	w.Eventually(s.runs).Should(Equal([]string{"a", "b"}))
+	w.idempotent(m)
+}
+
 func (w *world) readQueue(name string) *batchv1alpha1.JobQueue {
 	w.t.Helper()
 	q := &batchv1alpha1.JobQueue{}

@@ -142,6 +142,30 @@ func TestALateSwapFindsTheLedgerOfAHigherEpoch(t *testing.T) {
 	w.idempotent(m)
 }
 
+// Here nothing but the higher epoch stands between the late swap and the ledger.
+func TestALateSwapThatLandsBeforeTheNewManagersOwnStillFindsAHigherEpoch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := newServer(t, nil)
+	w.queue("default", 1)
+	x, y := newWire(t), newWire(t)
+	w.startOn(x.config(), x.mortal)
+	late := x.hold(t, swapOf("default"))
+	w.create(w.httpRun("a", s.URL))
+	<-late.caught
+
+	own := y.hold(t, swapOf("default"))
+	m := w.startOn(y.config())
+	t.Cleanup(own.open) // before the manager is stopped
+	<-own.caught
+	late.open()
+	w.Expect(<-late.code).To(Equal(http.StatusConflict))
+	own.open()
+	w.Expect(w.eventually("a", batchv1alpha1.JobRunCompleted).Status.Incarnation.ID).To(Equal(m.id))
+	w.ended(x)
+	w.Expect(s.runs()).To(Equal([]string{"a"}))
+}
+
 func TestALateCreationOfAJobFindsItsNameTaken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -93,6 +93,15 @@ func halted(s Sight, live []*corev1.Pod) executor.Evidence {
 	}
 }
 
+// resumed judges a Job that a person has resumed and that is suspended once more. Its condition Suspended may still be that of
+// the time before, while the Job controller is about to make pods: for the time being it confirms nothing.
+func resumed(job *batchv1.Job) executor.Evidence {
+	return executor.Evidence{
+		Life: executor.Alive, RecheckAfter: recheckAfter,
+		Detail: fmt.Sprintf("Job %s was resumed by somebody and is suspended once more; the Job controller may not have seen it", job.Name),
+	}
+}
+
 // finished returns the condition that ended the Job, or nil. The Job controller writes it only when no pod is left to end.
 func finished(job *batchv1.Job) *batchv1.JobCondition {
 	for i := range job.Status.Conditions {

@@ -161,6 +161,9 @@ func (e *Executor) settle(ctx context.Context, r *batchv1alpha1.JobRun, wanted f
 			closed, err = e.occupy(ctx, r)
 		default:
 			err = e.suspend(ctx, s.Job)
+			if err == nil && has(s.Job, batchv1.JobSuspended) {
+				return resumed(s.Job), nil
+			}
 		}
 		if err != nil {
 			return executor.Evidence{}, err

@@ -157,6 +157,10 @@ func TestAJobThatAPersonResumedIsStoppedAgain(t *testing.T) {
 	e, err := onServer().Look(t.Context(), r)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(e.Stopped).To(BeFalse())
+	again, err := onServer().Stop(t.Context(), r)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(again.Stopped).To(BeFalse(), "its condition Suspended may be that of the time before")
+	// Once the Job controller has seen the end of it, no pod is left and none comes.
+	g.Eventually(func() []*corev1.Pod { return livePods(podsOf(t, r)) }, patience, interval).Should(BeEmpty())
 	eventually(t, onServer().Stop, r, hasStopped)
-	g.Expect(livePods(podsOf(t, r))).To(BeEmpty())
 }
