@@ -28,7 +28,7 @@ var (
 const startTimeout = 15 * time.Minute
 
 // parallel is how many tests run at once unless -parallel says so: they wait most of the time.
-const parallel = "12"
+const parallel = "16"
 
 func TestMain(m *testing.M) {
 	flag.Parse()

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 )
@@ -38,11 +40,12 @@ func TestARunInBackOffBlocksNobodyAndIsServedBeforeLaterRunsOnceItIsOver(t *test
 	w := newWorld(t)
 	s, release := busy(t)
 	w.queue("default", 1)
-	w.claimed(w.httpRun("orphan", s.URL))
+	w.claimed(w.httpRun("orphan", s.URL, backOff(3600)))
 	w.create(w.httpRun("early", s.URL+"/hold"), w.httpRun("late", s.URL))
 	m := w.start()
 	w.Eventually(s.runs).Should(Equal([]string{"early"}), "the retry of the orphan is in back-off")
-	w.Eventually(time.Now).Should(BeTemporally(">", w.get("orphan-r1").Spec.NotBefore.Time))
+	child := w.get("orphan-r1")
+	w.patch(child, func() { child.Spec.NotBefore = ptr.To(metav1.NewTime(time.Now().Add(-time.Second))) })
 	release()
 	w.Eventually(s.runs).Should(Equal([]string{"early", "orphan-r1", "late"}))
 	w.idempotent(m)
