@@ -136,8 +136,9 @@ func (x *wire) catch(ctx context.Context, r request) (*trap, error) {
 		x.mu.Lock()
 		pause := x.pause
 		if pause == nil {
-			defer x.mu.Unlock()
-			return x.match(r), nil
+			caught := x.match(r)
+			x.mu.Unlock()
+			return caught, nil
 		}
 		x.mu.Unlock()
 		select {

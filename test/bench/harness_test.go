@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -132,27 +133,36 @@ func (b *bench) submit(n int) {
 
 // release lifts the suspension of the queue.
 func (b *bench) release() {
-	q := &batchv1alpha1.JobQueue{}
-	must(b, b.Get(context.Background(), client.ObjectKey{Namespace: b.ns, Name: batchv1alpha1.DefaultQueue}, q))
-	q.Spec.Suspend = false
-	must(b, b.Update(context.Background(), q))
+	q := &batchv1alpha1.JobQueue{ObjectMeta: metav1.ObjectMeta{Namespace: b.ns, Name: batchv1alpha1.DefaultQueue}}
+	must(b, b.Patch(context.Background(), q, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":false}}`))))
 }
 
-// completed waits until n runs are Completed.
-func (b *bench) completed(n int) {
+// held returns how many runs are at work.
+func (b *bench) held() int {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(batchv1alpha1.GroupVersion.WithKind("JobRunList"))
+	must(b, b.List(context.Background(), list, client.InNamespace(b.ns), client.MatchingFields{"status.slot": string(batchv1alpha1.SlotHeld)}))
+	return len(list.Items)
+}
+
+// ended waits until no run waits or is at work.
+func (b *bench) ended() {
 	b.Helper()
 	b.wait(func() bool {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(batchv1alpha1.GroupVersion.WithKind("JobRunList"))
-		err := b.List(context.Background(), list, client.InNamespace(b.ns), client.MatchingFields{"status.phase": string(batchv1alpha1.JobRunCompleted)})
-		return err == nil && len(list.Items) >= n
+		err := b.List(context.Background(), list, client.InNamespace(b.ns), client.MatchingFields{"status.phase": string(batchv1alpha1.JobRunQueued)})
+		return err == nil && len(list.Items) == 0 && b.held() == 0
 	})
 }
 
-// wait polls at a pace that does not disturb what is measured.
+// pace of polling: what is read from the API server must not disturb what is measured.
+const pace = 100 * time.Millisecond
+
+// wait polls until done.
 func (b *bench) wait(done func() bool) {
 	b.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(pace)
 	defer tick.Stop()
 	limit := time.NewTimer(10 * time.Minute)
 	defer limit.Stop()
