@@ -5,14 +5,12 @@ package docs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,23 +24,11 @@ import (
 var plane *controlplane.Plane
 
 func TestMain(m *testing.M) {
-	code, err := run(m)
-	if err != nil {
-		_, _ = fmt.Fprintln(os.Stderr, err)
-		code = max(code, 1)
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (code int, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute) // a first build of the binaries takes minutes
-	defer cancel()
-	plane, err = controlplane.Acquire(ctx, controlplane.Options{CRDDirs: []string{"config/crd/bases"}})
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, plane.Stop()) }()
-	return m.Run(), nil
+	o := controlplane.Options{CRDDirs: []string{"config/crd/bases"}}
+	os.Exit(controlplane.RunTests(m, controlplane.Acquire, o, func(_ context.Context, p *controlplane.Plane) (func(), error) {
+		plane = p
+		return nil, nil
+	}))
 }
 
 // pages returns the text of every page, by its path from here.

@@ -4,13 +4,11 @@ package v1alpha1_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,31 +35,18 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code, err := run(m)
-	if err != nil {
-		_, _ = fmt.Fprintln(os.Stderr, err)
-		code = max(code, 1)
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (code int, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute) // a first build of the binaries takes minutes
-	defer cancel()
-	plane, err = controlplane.Acquire(ctx, controlplane.Options{})
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, plane.Stop()) }()
-	if err := install(ctx); err != nil {
-		return 1, err
-	}
-	plain, err := client.NewWithWatch(plane.Config(), client.Options{})
-	if err != nil {
-		return 1, err
-	}
-	watcher, api = plain, client.WithFieldValidation(plain, metav1.FieldValidationStrict)
-	return m.Run(), nil
+	os.Exit(controlplane.RunTests(m, controlplane.Acquire, controlplane.Options{}, func(ctx context.Context, p *controlplane.Plane) (func(), error) {
+		plane = p
+		if err := install(ctx); err != nil {
+			return nil, err
+		}
+		plain, err := client.NewWithWatch(plane.Config(), client.Options{})
+		if err != nil {
+			return nil, err
+		}
+		watcher, api = plain, client.WithFieldValidation(plain, metav1.FieldValidationStrict)
+		return nil, nil
+	}))
 }
 
 // install makes our kinds known as a user does.

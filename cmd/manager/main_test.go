@@ -4,13 +4,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -28,43 +26,27 @@ var (
 // stamp is the version that the linker writes into the binary.
 const stamp = "v1.2.3-test"
 
-// startTimeout allows for the first build of the control plane's binaries on a machine.
-const startTimeout = 15 * time.Minute
-
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	code, err := runTests(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = max(code, 1)
-	}
-	os.Exit(code)
+	o := controlplane.Options{ControllerManager: true, CRDDirs: []string{"config/crd/bases"}}
+	os.Exit(controlplane.RunTests(m, controlplane.Acquire, o, prepare))
 }
 
-func runTests(m *testing.M) (code int, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
+func prepare(ctx context.Context, p *controlplane.Plane) (func(), error) {
+	plane = p
 	dir, err := os.MkdirTemp("", "manager")
 	if err != nil {
-		return 1, err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := build(ctx, dir); err != nil {
-		return 1, err
+	remove := func() { _ = os.RemoveAll(dir) }
+	if err := build(ctx, dir); err != nil || plane.Existing() {
+		return remove, err
 	}
-	plane, err = controlplane.Acquire(ctx, controlplane.Options{ControllerManager: true, CRDDirs: []string{"config/crd/bases"}})
+	kubelet, err := fakekubelet.Start(ctx, plane.Config(), fakekubelet.Options{})
 	if err != nil {
-		return 1, err
+		return remove, err
 	}
-	defer func() { err = errors.Join(err, plane.Stop()) }()
-	if !plane.Existing() {
-		kubelet, err := fakekubelet.Start(ctx, plane.Config(), fakekubelet.Options{})
-		if err != nil {
-			return 1, err
-		}
-		defer kubelet.Stop()
-	}
-	return m.Run(), nil
+	return func() { kubelet.Stop(); remove() }, nil
 }
 
 func build(ctx context.Context, dir string) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -60,12 +61,19 @@ func (s *scope) finish(ctx context.Context, e end) error {
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(r *batchv1alpha1.JobRun) {
+	err = s.write(ctx, func(r *batchv1alpha1.JobRun) {
 		r.Status.Result = e.result
 		run.Finish(r, e.phase, e.reason, bounded(e.message), e.stopped, s.now)
 		forGood := retry.Conclude(r, s.now)
 		r.Status.Announcements = notify.Owed(r, queue, forGood)
 	})
+	if err != nil {
+		return err
+	}
+	if c := meta.FindStatusCondition(s.run.Status.Conditions, batchv1alpha1.ConditionStalled); c != nil && c.Reason == batchv1alpha1.ReasonRetriesExhausted {
+		s.log.Info("chain exhausted", "root", run.Chain(s.run).RootName, "attempts", run.Attempt(s.run)+1, "message", c.Message)
+	}
+	return nil
 }
 
 // queue returns the JobQueue of the run, or nil if there is none.

@@ -4,7 +4,6 @@ package fakekubelet
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -25,27 +24,18 @@ var (
 	kubelet *Kubelet
 )
 
-func TestMain(m *testing.M) { os.Exit(runTests(m)) }
-
-func runTests(m *testing.M) int {
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
-	defer cancel()
-	// Start, not Acquire: a fake kubelet has no business on a cluster with nodes.
-	plane, err := controlplane.Start(ctx, controlplane.Options{ControllerManager: true})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = plane.Stop() }()
-	if client, err = kubernetes.NewForConfig(plane.Config()); err == nil {
-		kubelet, err = Start(ctx, plane.Config(), Options{})
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer kubelet.Stop()
-	return m.Run()
+// TestMain starts a control plane of its own: a fake kubelet has no business on a cluster with nodes.
+func TestMain(m *testing.M) {
+	o := controlplane.Options{ControllerManager: true}
+	os.Exit(controlplane.RunTests(m, controlplane.Start, o, func(ctx context.Context, p *controlplane.Plane) (undo func(), err error) {
+		if client, err = kubernetes.NewForConfig(p.Config()); err != nil {
+			return nil, err
+		}
+		if kubelet, err = Start(ctx, p.Config(), Options{}); err != nil {
+			return nil, err
+		}
+		return kubelet.Stop, nil
+	}))
 }
 
 func namespace(t *testing.T) string {

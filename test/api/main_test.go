@@ -7,10 +7,8 @@ package api
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -24,9 +22,6 @@ var (
 	kubelet *fakekubelet.Kubelet
 )
 
-// startTimeout allows for the first build of the control plane's binaries on a machine.
-const startTimeout = 15 * time.Minute
-
 // parallel is how many tests run at once unless -parallel says so: they wait most of the time.
 const parallel = "16"
 
@@ -38,12 +33,8 @@ func TestMain(m *testing.M) {
 		}
 	}
 	ctrl.SetLogger(logr.Discard()) // each manager has a log of its own; the libraries' is noise
-	code, err := runTests(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = max(code, 1)
-	}
-	os.Exit(code)
+	o := controlplane.Options{ControllerManager: true, CRDDirs: []string{"config/crd/bases"}}
+	os.Exit(controlplane.RunTests(m, controlplane.Acquire, o, prepare))
 }
 
 func isSet(name string) (set bool) {
@@ -51,23 +42,12 @@ func isSet(name string) (set bool) {
 	return set
 }
 
-func runTests(m *testing.M) (code int, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	plane, err = controlplane.Acquire(ctx, controlplane.Options{ControllerManager: true, CRDDirs: []string{"config/crd/bases"}})
-	if err != nil {
-		return 1, err
+func prepare(ctx context.Context, p *controlplane.Plane) (undo func(), err error) {
+	if plane = p; plane.Existing() {
+		return nil, nil
 	}
-	defer func() {
-		if stopErr := plane.Stop(); err == nil {
-			err = stopErr
-		}
-	}()
-	if !plane.Existing() {
-		if kubelet, err = fakekubelet.Start(ctx, plane.Config(), fakekubelet.Options{}); err != nil {
-			return 1, err
-		}
-		defer kubelet.Stop()
+	if kubelet, err = fakekubelet.Start(ctx, plane.Config(), fakekubelet.Options{}); err != nil {
+		return nil, err
 	}
-	return m.Run(), nil
+	return kubelet.Stop, nil
 }

@@ -37,6 +37,8 @@ func TestARunningOrphanWhoseJobWasNeverCreatedFailsAndItsNameIsTakenBeforeItsRet
 	w.Expect(w.settled("a", batchv1alpha1.ConditionComplete).Status.Chain).
 		To(Equal(&batchv1alpha1.ChainStatus{LatestName: "a-r1", Attempts: 2, CrashRecovered: true}))
 	w.Expect(w.lives()).To(Equal([]string{"Started a-r1", "Ended a-r1"}))
+	w.Expect(m.log.with("retry created")).To(HaveExactElements(And(
+		HaveKeyWithValue("name", "a"), HaveKeyWithValue("retry", "a-r1"), HaveKeyWithValue("after", batchv1alpha1.ReasonCrashRecovery))))
 	w.Expect(w.summary(m)).To(counts(1, 0, 0, 0))
 	w.idempotent(m)
 }

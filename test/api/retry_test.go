@@ -34,6 +34,8 @@ func TestAChainWhoseRetriesAreUsedUpHasFailedForGoodAndCanBeRetriedByHand(t *tes
 	root := w.settled("a", batchv1alpha1.ConditionFailed)
 	w.Expect(meta.FindStatusCondition(root.Status.Conditions, batchv1alpha1.ConditionFailed).Reason).To(Equal(batchv1alpha1.ReasonRetriesExhausted))
 	w.Expect(root.Status.Chain).To(Equal(&batchv1alpha1.ChainStatus{LatestName: "a-r1", Attempts: 2}))
+	w.Expect(m.log.with("chain exhausted")).To(HaveExactElements(And(
+		HaveKeyWithValue("name", "a-r1"), HaveKeyWithValue("root", "a"), HaveKeyWithValue("attempts", BeNumerically("==", 2)))))
 	w.idempotent(m)
 	w.Expect(s.runs()).To(Equal([]string{"a", "a-r1"}))
 

@@ -7,10 +7,8 @@ package bench
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -27,18 +25,9 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	ctrl.SetLogger(logr.Discard())
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
-	var err error
-	plane, err = controlplane.Start(ctx, controlplane.Options{CRDDirs: []string{"config/crd/bases"}, Fsync: true})
-	cancel()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	if err := plane.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = max(code, 1)
-	}
-	os.Exit(code)
+	o := controlplane.Options{CRDDirs: []string{"config/crd/bases"}, Fsync: true}
+	os.Exit(controlplane.RunTests(m, controlplane.Start, o, func(_ context.Context, p *controlplane.Plane) (func(), error) {
+		plane = p
+		return nil, nil
+	}))
 }

@@ -4,7 +4,6 @@ package jobwork
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -32,29 +31,20 @@ var (
 	live    client.Client
 )
 
-func TestMain(m *testing.M) { os.Exit(runTests(m)) }
-
-// runTests starts a control plane of its own, whatever the environment asks for: a fake kubelet has no business on a
-// cluster with nodes.
-func runTests(m *testing.M) int {
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
-	defer cancel()
-	var err error
-	plane, err = controlplane.Start(ctx, controlplane.Options{ControllerManager: true, CRDDirs: []string{"config/crd/bases"}})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = plane.Stop() }()
-	if live, err = client.New(plane.Config(), client.Options{Scheme: newScheme()}); err == nil {
-		kubelet, err = fakekubelet.Start(ctx, plane.Config(), fakekubelet.Options{})
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer kubelet.Stop()
-	return m.Run()
+// TestMain starts a control plane of its own, whatever the environment asks for: a fake kubelet has no business on a cluster
+// with nodes.
+func TestMain(m *testing.M) {
+	o := controlplane.Options{ControllerManager: true, CRDDirs: []string{"config/crd/bases"}}
+	os.Exit(controlplane.RunTests(m, controlplane.Start, o, func(ctx context.Context, p *controlplane.Plane) (undo func(), err error) {
+		plane = p
+		if live, err = client.New(plane.Config(), client.Options{Scheme: newScheme()}); err != nil {
+			return nil, err
+		}
+		if kubelet, err = fakekubelet.Start(ctx, plane.Config(), fakekubelet.Options{}); err != nil {
+			return nil, err
+		}
+		return kubelet.Stop, nil
+	}))
 }
 
 // onServer returns an executor of our epoch that talks to the API server.
