@@ -34,7 +34,7 @@ func Decide(r *batchv1alpha1.JobRun, me epoch.Epoch, policy batchv1alpha1.Recove
 	case r.Status.Phase == batchv1alpha1.JobRunCancelling:
 		return v.failCancelling(r, ev)
 	case outcome(ev) != nil:
-		return v.record(r, ev)
+		return v.record(ev)
 	case adoptable(r, claimed, policy, ev):
 		return v.as(Adopt)
 	default:
@@ -86,11 +86,10 @@ func (v Verdict) leave(r *batchv1alpha1.JobRun) Verdict {
 	return v
 }
 
-func (v Verdict) record(r *batchv1alpha1.JobRun, ev executor.Evidence) Verdict {
+func (v Verdict) record(ev executor.Evidence) Verdict {
 	v.Kind = RecordOutcome
 	v.Phase, v.Reason, v.Message, v.Result = ev.Outcome.Phase, ev.Outcome.Reason, ev.Outcome.Message, ev.Outcome.Result
 	v.SlotFree = ev.Stopped
-	v.Retry = v.Phase == batchv1alpha1.JobRunFailed && !r.Spec.Cancel
 	return v
 }
 
@@ -98,15 +97,13 @@ func (v Verdict) fail(r *batchv1alpha1.JobRun, ev executor.Evidence) Verdict {
 	v.Kind = Fail
 	v.Phase, v.Reason, v.Message = batchv1alpha1.JobRunFailed, batchv1alpha1.ReasonCrashRecovery, message(r)
 	v.SlotFree = ev.Stopped
-	v.Retry = !r.Spec.Cancel
 	return v
 }
 
 // failCancelling fails a run that was being cancelled, whatever became of its work: it is not known to have been stopped
-// by the cancellation, and was not wanted any more.
+// by the cancellation, and was not wanted any more. That it was asked to cancel keeps it from being retried.
 func (v Verdict) failCancelling(r *batchv1alpha1.JobRun, ev executor.Evidence) Verdict {
 	v = v.fail(r, ev)
-	v.Retry = false
 	if o := outcome(ev); o != nil {
 		v.Message += fmt.Sprintf("; its work had ended: %s (%s)", o.Phase, o.Reason)
 		v.Result = o.Result

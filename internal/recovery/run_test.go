@@ -33,7 +33,6 @@ type row struct {
 	reason   string
 	message  string
 	slotFree bool
-	retry    bool
 	result   bool
 }
 
@@ -43,7 +42,7 @@ func checkRows(t *testing.T, rows []row) {
 		t.Run(c.name, func(t *testing.T) {
 			want := Verdict{
 				Kind: c.kind, Was: c.run.Status.Phase, Type: "story", Phase: c.phase,
-				Reason: c.reason, Message: c.message, SlotFree: c.slotFree, Retry: c.retry,
+				Reason: c.reason, Message: c.message, SlotFree: c.slotFree,
 			}
 			if want.Phase == "" {
 				want.Phase = want.Was
@@ -71,7 +70,7 @@ const (
 )
 
 func TestARunningOrphanWhoseWorkNeverStartedFailsAndIsRetried(t *testing.T) {
-	failsAtOnce := row{kind: Fail, phase: failed, reason: crash, message: wasRunning, slotFree: true, retry: true}
+	failsAtOnce := row{kind: Fail, phase: failed, reason: crash, message: wasRunning, slotFree: true}
 	byDefault, adopting := failsAtOnce, failsAtOnce
 	byDefault.name, byDefault.run, byDefault.evidence = "by default", orphan(), neverStarted
 	adopting.name, adopting.run, adopting.evidence, adopting.policy = "there is nothing to adopt", orphan(), neverStarted, adopt
@@ -94,7 +93,7 @@ func TestARunningOrphanWhoseWorkEndedGetsItsTrueOutcome(t *testing.T) {
 		},
 		{
 			name: "it failed", run: orphan(), evidence: ended(failed, "WorkFailed", true),
-			kind: RecordOutcome, phase: failed, reason: "WorkFailed", message: "exit code 0", slotFree: true, retry: true, result: true,
+			kind: RecordOutcome, phase: failed, reason: "WorkFailed", message: "exit code 0", slotFree: true, result: true,
 		},
 		{
 			name: "it failed and was asked to cancel", run: orphan(cancelAsked), evidence: ended(failed, "WorkFailed", true),
@@ -102,7 +101,7 @@ func TestARunningOrphanWhoseWorkEndedGetsItsTrueOutcome(t *testing.T) {
 		},
 		{
 			name: "how it ended is not known", run: orphan(), evidence: executor.Evidence{Life: executor.Ended, Stopped: true},
-			kind: Fail, phase: failed, reason: crash, message: wasRunning, slotFree: true, retry: true,
+			kind: Fail, phase: failed, reason: crash, message: wasRunning, slotFree: true,
 		},
 	})
 }
@@ -116,7 +115,7 @@ func TestARunningOrphanWhoseWorkMayBeAliveFailsAndKeepsItsSlotUntilThatHasStoppe
 		{name: "HTTP work cannot be adopted", run: orphan(httpWork), evidence: working, policy: adopt},
 	}
 	for i := range rows {
-		rows[i].kind, rows[i].phase, rows[i].reason, rows[i].message, rows[i].retry = Fail, failed, crash, wasRunning, true
+		rows[i].kind, rows[i].phase, rows[i].reason, rows[i].message = Fail, failed, crash, wasRunning
 	}
 	checkRows(t, rows)
 }
@@ -161,9 +160,9 @@ func TestARunWithoutIncarnationIsAnOrphanWithoutEvidence(t *testing.T) {
 	const message = "Scheduler crash recovery: run was Running when previous instance unknown stopped"
 	garbled := func(r *batchv1alpha1.JobRun) { r.Status.Incarnation.Epoch = "yesterday" }
 	checkRows(t, []row{
-		{name: "never started", run: orphan(noIncarnation), evidence: neverStarted, kind: Fail, phase: failed, reason: crash, message: message, slotFree: true, retry: true},
-		{name: "alive, Adopt", run: orphan(noIncarnation), evidence: working, policy: adopt, kind: Fail, phase: failed, reason: crash, message: message, retry: true},
-		{name: "its epoch cannot be read", run: orphan(garbled), evidence: working, policy: adopt, kind: Fail, phase: failed, reason: crash, message: wasRunning, retry: true},
+		{name: "never started", run: orphan(noIncarnation), evidence: neverStarted, kind: Fail, phase: failed, reason: crash, message: message, slotFree: true},
+		{name: "alive, Adopt", run: orphan(noIncarnation), evidence: working, policy: adopt, kind: Fail, phase: failed, reason: crash, message: message},
+		{name: "its epoch cannot be read", run: orphan(garbled), evidence: working, policy: adopt, kind: Fail, phase: failed, reason: crash, message: wasRunning},
 		{
 			name: "a proven outcome counts", run: orphan(noIncarnation), evidence: ended(completed, "Succeeded", true),
 			kind: RecordOutcome, phase: completed, reason: "Succeeded", message: "exit code 0", slotFree: true, result: true,
@@ -267,8 +266,6 @@ func checkVerdict(t *rapid.T, r *batchv1alpha1.JobRun, ev executor.Evidence, pol
 		t.Fatal("completed without proof")
 	case v.SlotFree && !ev.Stopped:
 		t.Fatal("the slot is free although the work may live")
-	case v.Retry && (r.Spec.Cancel || v.Phase != failed || r.Status.Phase != batchv1alpha1.JobRunRunning):
-		t.Fatalf("%s, asked to cancel (%t), is retried as %s", r.Status.Phase, r.Spec.Cancel, v.Phase)
 	}
 }
 

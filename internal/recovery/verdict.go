@@ -43,8 +43,6 @@ type Verdict struct {
 	// SlotFree says that the work is known to have stopped, so that the slot is freed in the same write. Otherwise it
 	// stays held, if it is.
 	SlotFree bool
-	// Retry says that the retry policy decides what follows. Otherwise there is no automatic retry.
-	Retry bool
 }
 
 // resolves reports whether the run is no orphan any more once the verdict is on record.

@@ -163,7 +163,7 @@ func TestAReservationThatGetsNoSlotInTimeExpires(t *testing.T) {
 	m := w.start()
 	w.create(w.httpRun("running", s.URL+"/hold"))
 	w.Eventually(s.runs).Should(Equal([]string{"running"}))
-	short := func(dr *batchv1alpha1.DirectReservation) { dr.Spec.WaitTimeoutSeconds = 2 }
+	short := func(dr *batchv1alpha1.DirectReservation) { dr.Spec.WaitTimeoutSeconds = 5 }
 	w.create(w.httpRun("waiting", s.URL), w.reserve("active", short), w.reserve("pending", short, func(dr *batchv1alpha1.DirectReservation) { dr.Spec.Queue = "closed" }))
 	w.reservation("active", batchv1alpha1.ReservationActive)
 
@@ -175,7 +175,7 @@ func TestAReservationThatGetsNoSlotInTimeExpires(t *testing.T) {
 		if name == "active" {
 			since = dr.Status.ActivatedAt.Time
 		}
-		w.Expect(dr.Status.FinishedAt.Time).To(BeTemporally(">=", since.Add(2*time.Second)))
+		w.Expect(dr.Status.FinishedAt.Time).To(BeTemporally(">=", since.Add(5*time.Second)))
 	}
 	release()
 	w.eventually("waiting", batchv1alpha1.JobRunCompleted)
