@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Reasons of a run's phase, in status.reason.
+const (
+	// ReasonSucceeded: the work proved its success.
+	ReasonSucceeded = "Succeeded"
+	// ReasonWorkFailed: the work said that it failed.
+	ReasonWorkFailed = "WorkFailed"
+	// ReasonTimeout: the work did not end within timeoutSeconds.
+	ReasonTimeout = "Timeout"
+	// ReasonNothingToDo: the work said that there was nothing to do.
+	ReasonNothingToDo = "NothingToDo"
+	// ReasonCrashRecovery: a manager ended while the run was Running or Cancelling.
+	ReasonCrashRecovery = "CrashRecovery"
+	// ReasonManagerShutdown: the manager was stopped in good order and aborted the call.
+	ReasonManagerShutdown = "ManagerShutdown"
+	// ReasonCancelled: a person asked for it.
+	ReasonCancelled = "Cancelled"
+	// ReasonSuperseded: another run was recorded in this one's place.
+	ReasonSuperseded = "Superseded"
+	// ReasonOverlapForbidden: the previous run of the schedule had not settled.
+	ReasonOverlapForbidden = "OverlapForbidden"
+	// ReasonRetryRefused: the run named by retryOf cannot be retried by this one.
+	ReasonRetryRefused = "RetryRefused"
+	// ReasonInvalidWork: the work was refused as it stands (a Job template that the API server rejects, a bad header).
+	ReasonInvalidWork = "InvalidWork"
+	// ReasonSecretNotFound: a Secret or key that a header names does not exist.
+	ReasonSecretNotFound = "SecretNotFound"
+	// ReasonAddressForbidden: the target resolves to an address that the manager does not call.
+	ReasonAddressForbidden = "AddressForbidden"
+	// ReasonConnectionFailed: no response: refused, reset, not resolved, bad certificate.
+	ReasonConnectionFailed = "ConnectionFailed"
+	// ReasonResponseTooLarge: the response was longer than the manager reads.
+	ReasonResponseTooLarge = "ResponseTooLarge"
+	// ReasonWorkMissing: the Job was removed while the run was Running.
+	ReasonWorkMissing = "WorkMissing"
+)
+
+// Condition types of a JobRun.
+const (
+	// ConditionComplete on a root: the chain ended in Completed, Skipped or Cancelled.
+	ConditionComplete = "Complete"
+	// ConditionFailed on a root: the chain has failed for good.
+	ConditionFailed = "Failed"
+	// ConditionReconciling: something is under way (kstatus).
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled: nothing goes on without a person (kstatus).
+	ConditionStalled = "Stalled"
+	// ConditionOrphaned: the run was Running under a manager that ended, and this manager was told to leave it.
+	ConditionOrphaned = "Orphaned"
+	// ConditionReady on a ScheduledJob or JobQueue: accepted and acted upon.
+	ConditionReady = "Ready"
+	// ConditionAdmitting on a JobQueue: nothing waits that could be admitted. False tells why the first in line waits.
+	ConditionAdmitting = "Admitting"
+)
+
+// Reasons of conditions.
+const (
+	// ReasonRetriesExhausted: maxRetries automatic retries have failed.
+	ReasonRetriesExhausted = "RetriesExhausted"
+	// ReasonQueueNotFound: the named queue does not exist.
+	ReasonQueueNotFound = "QueueNotFound"
+	// ReasonScheduledJobNotFound: the named ScheduledJob does not exist.
+	ReasonScheduledJobNotFound = "ScheduledJobNotFound"
+	// ReasonRetryTargetNotFound: the run named by retryOf does not exist.
+	ReasonRetryTargetNotFound = "RetryTargetNotFound"
+	// ReasonOwnerNotFound: the owner recorded in the metadata no longer exists under its UID (a restored backup).
+	ReasonOwnerNotFound = "OwnerNotFound"
+	// ReasonRetrying: the chain goes on with a retry.
+	ReasonRetrying = "Retrying"
+	// ReasonInvalidSchedule: the schedule or time zone cannot be used.
+	ReasonInvalidSchedule = "InvalidSchedule"
+	// ReasonAccepted: the object is valid and acted upon.
+	ReasonAccepted = "Accepted"
+	// ReasonNothingHeld: nothing waits that could be admitted.
+	ReasonNothingHeld = "NothingHeld"
+)
