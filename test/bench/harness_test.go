@@ -5,6 +5,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -96,12 +97,15 @@ func newBench(b *testing.B, limit int32, suspended bool) *bench {
 }
 
 // manage starts the manager and returns the function that ends it.
-func (b *bench) manage() func() {
+func (b *bench) manage(change ...func(*operator.Options)) func() {
 	o := operator.DefaultOptions()
 	o.Namespaces, o.LeaseNamespace, o.LeaderElect = []string{b.ns}, b.ns, false
 	o.ProbeAddress, o.MetricsAddress = "0", "0"
 	o.AllowedOutgoing = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	o.Log = logr.Discard()
+	for _, c := range change {
+		c(&o)
+	}
 	config := plane.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{next: next, writes: &b.writes} })
 	ctx, cancel := context.WithCancel(context.Background())
@@ -113,6 +117,24 @@ func (b *bench) manage() func() {
 		cancel()
 		must(b, <-done)
 	})
+}
+
+// freeAddress returns a loopback address that nobody listens on.
+func freeAddress(b testing.TB) string {
+	l, err := (&net.ListenConfig{}).Listen(b.Context(), "tcp", "127.0.0.1:0")
+	must(b, err)
+	defer func() { must(b, l.Close()) }()
+	return l.Addr().String()
+}
+
+// ready reports whether the manager's /readyz says so.
+func ready(address string) bool {
+	response, err := http.Get("http://" + address + "/readyz")
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close()
+	return response.StatusCode == http.StatusOK
 }
 
 // submit creates n runs, many at once.
