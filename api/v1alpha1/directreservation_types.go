@@ -49,6 +49,8 @@ const (
 // DirectReservationSpec is a claim on the next free slot of a queue.
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.release) && oldSelf.release) || (has(self.release) && self.release)",message="release cannot be taken back; create a new reservation instead"
 // +kubebuilder:validation:XValidation:rule="has(self.queue) == has(oldSelf.queue) && (!has(self.queue) || self.queue == oldSelf.queue)",message="queue is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.type) == has(oldSelf.type) && (!has(self.type) || self.type == oldSelf.type)",message="type is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.claims) == has(oldSelf.claims) && (!has(self.claims) || self.claims == oldSelf.claims)",message="claims is immutable"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.renewTime) || (has(self.renewTime) && self.renewTime >= oldSelf.renewTime)",message="renewTime only moves forward"
 type DirectReservationSpec struct {
 	// queue names the JobQueue in this namespace. Default: "default".
@@ -57,6 +59,20 @@ type DirectReservationSpec struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Queue string `json:"queue,omitempty"`
+
+	// type is the concurrency class whose slot is reserved, as that of a run. Default: none; only the queue's limit counts.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Type string `json:"type,omitempty"`
+
+	// claims are what is reserved of the queue's named resources, beside the slot.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Claims []ResourceClaim `json:"claims,omitempty"`
 
 	// leaseDurationSeconds is how long the slot is held after the grant or the last renewal.
 	// +optional
@@ -88,6 +104,12 @@ type DirectReservationSpec struct {
 	// release gives the slot back, or gives up waiting. It cannot be taken back.
 	// +optional
 	Release bool `json:"release,omitempty"`
+
+	// ttlSecondsAfterFinished deletes the reservation that long after it was released or expired. Default: kept.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=31536000
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 
 // DirectReservationStatus is what the manager knows of a reservation.
@@ -161,6 +183,7 @@ type DirectReservationStatus struct {
 // +kubebuilder:resource:shortName=dr,categories=reprise
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Queue",type=string,JSONPath=`.spec.queue`
+// +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
 // +kubebuilder:printcolumn:name="Holder",type=string,JSONPath=`.spec.holderIdentity`
 // +kubebuilder:printcolumn:name="Expires",type=string,JSONPath=`.status.expiresAt`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`

@@ -18,6 +18,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&JobRun{}, &JobRunList{},
 		&JobQueue{}, &JobQueueList{},
 		&DirectReservation{}, &DirectReservationList{},
+		&JobGroup{}, &JobGroupList{},
 		&QueueLedger{}, &QueueLedgerList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
@@ -34,6 +35,11 @@ const (
 	LabelChain = "batch.reprise.dev/chain"
 	// LabelQueue on a Job or pod holds the name of the queue whose slot it uses.
 	LabelQueue = "batch.reprise.dev/queue"
+	// AnnotationConfirmStopped on a JobRun, or on a pod or Job whose JobRun is gone, is set by a person to the UID of the run: nothing
+	// of its work lives, whatever can be seen of it.
+	AnnotationConfirmStopped = "batch.reprise.dev/confirm-stopped"
+	// AnnotationFront on a DirectReservation names the manager process that holds it for an HTTP client.
+	AnnotationFront = "batch.reprise.dev/front"
 	// AnnotationEpoch on a Job holds the epoch of the manager that created it.
 	AnnotationEpoch = "batch.reprise.dev/epoch"
 )

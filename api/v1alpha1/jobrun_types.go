@@ -62,6 +62,18 @@ type ObjectName struct {
 	Name string `json:"name"`
 }
 
+// GroupMemberRef names a member of a JobGroup of the same namespace.
+type GroupMemberRef struct {
+	// name of the JobGroup.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// member is the name of the member in the group.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Member string `json:"member"`
+}
+
 // Chain is what a retry child carries of the chain it continues.
 type Chain struct {
 	// rootName is the name of the first run of the chain.
@@ -91,22 +103,26 @@ type Chain struct {
 
 // JobRunSpec is what the user, a ScheduledJob or the retry of a run asks for.
 // +kubebuilder:validation:XValidation:rule="has(self.work) || has(self.scheduledJobRef) || has(self.retryOf)",message="a JobRun needs work, or scheduledJobRef (run it now), or retryOf (try that run again)"
-// +kubebuilder:validation:XValidation:rule="has(self.work) || !(has(self.queue) || has(self.type) || has(self.timeoutSeconds) || has(self.retryPolicy) || has(self.recoveryPolicy))",message="without work everything but priority, notBefore, cancel and ttlSecondsAfterFinished comes from scheduledJobRef or retryOf; remove queue, type, timeoutSeconds, retryPolicy and recoveryPolicy"
+// +kubebuilder:validation:XValidation:rule="has(self.work) || !(has(self.queue) || has(self.type) || has(self.claims) || has(self.timeoutSeconds) || has(self.staleAfterSeconds) || has(self.retryPolicy) || has(self.recoveryPolicy))",message="without work everything but priority, notBefore, cancel and ttlSecondsAfterFinished comes from scheduledJobRef or retryOf; remove queue, type, claims, timeoutSeconds, staleAfterSeconds, retryPolicy and recoveryPolicy"
 // +kubebuilder:validation:XValidation:rule="has(self.work) || !(has(self.scheduledJobRef) && has(self.retryOf))",message="set one of scheduledJobRef and retryOf"
 // +kubebuilder:validation:XValidation:rule="has(self.chain) == has(self.attempt) && (!has(self.chain) || has(self.retryOf))",message="chain and attempt are set by the manager, both, on the retries it makes"
 // +kubebuilder:validation:XValidation:rule="!has(self.retryOf) || has(self.work) == has(self.chain)",message="a retry by hand names retryOf alone: its work comes from that run"
 // +kubebuilder:validation:XValidation:rule="!has(self.scheduledTime) || has(self.scheduledJobRef)",message="scheduledTime needs scheduledJobRef"
+// +kubebuilder:validation:XValidation:rule="!has(self.groupRef) || (has(self.work) && !has(self.scheduledTime))",message="groupRef needs work, and excludes scheduledTime: the manager sets it on the members it creates"
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.cancel) && oldSelf.cancel) || (has(self.cancel) && self.cancel)",message="cancel cannot be taken back; create a new run instead"
 // +kubebuilder:validation:XValidation:rule="has(self.work) == has(oldSelf.work) && (!has(self.work) || self.work == oldSelf.work)",message="work is immutable; create a new run instead"
 // +kubebuilder:validation:XValidation:rule="!has(self.work) || !has(self.work.job) || !has(oldSelf.work) || !has(oldSelf.work.job) || !has(self.work.job.template.spec.template.spec.initContainers) || !has(oldSelf.work.job.template.spec.template.spec.initContainers) || self.work.job.template.spec.template.spec.initContainers.map(c, c.name) == oldSelf.work.job.template.spec.template.spec.initContainers.map(c, c.name)",message="the order of initContainers is immutable, as all of work is; create a new run instead"
 // +kubebuilder:validation:XValidation:rule="has(self.queue) == has(oldSelf.queue) && (!has(self.queue) || self.queue == oldSelf.queue)",message="queue is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.type) == has(oldSelf.type) && (!has(self.type) || self.type == oldSelf.type)",message="type is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.claims) == has(oldSelf.claims) && (!has(self.claims) || self.claims == oldSelf.claims)",message="claims is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.timeoutSeconds) == has(oldSelf.timeoutSeconds) && (!has(self.timeoutSeconds) || self.timeoutSeconds == oldSelf.timeoutSeconds)",message="timeoutSeconds is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.staleAfterSeconds) == has(oldSelf.staleAfterSeconds) && (!has(self.staleAfterSeconds) || self.staleAfterSeconds == oldSelf.staleAfterSeconds)",message="staleAfterSeconds is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.retryPolicy) == has(oldSelf.retryPolicy) && (!has(self.retryPolicy) || self.retryPolicy == oldSelf.retryPolicy)",message="retryPolicy is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.recoveryPolicy) == has(oldSelf.recoveryPolicy) && (!has(self.recoveryPolicy) || self.recoveryPolicy == oldSelf.recoveryPolicy)",message="recoveryPolicy is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.retryOf) == has(oldSelf.retryOf) && (!has(self.retryOf) || self.retryOf == oldSelf.retryOf)",message="retryOf is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.scheduledJobRef) == has(oldSelf.scheduledJobRef) && (!has(self.scheduledJobRef) || self.scheduledJobRef == oldSelf.scheduledJobRef)",message="scheduledJobRef is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.scheduledTime) == has(oldSelf.scheduledTime) && (!has(self.scheduledTime) || self.scheduledTime == oldSelf.scheduledTime)",message="scheduledTime is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.groupRef) == has(oldSelf.groupRef) && (!has(self.groupRef) || self.groupRef == oldSelf.groupRef)",message="groupRef is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.attempt) == has(oldSelf.attempt) && (!has(self.attempt) || self.attempt == oldSelf.attempt)",message="attempt is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.chain) == has(oldSelf.chain) && (!has(self.chain) || self.chain == oldSelf.chain)",message="chain is immutable"
 type JobRunSpec struct {
@@ -133,6 +149,11 @@ type JobRunSpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('2200-01-01T00:00:00Z') && self == timestamp(int(self))",message="write a time of the years 1970 to 2199, in whole seconds, like 2026-11-20T07:00:00Z"
 	ScheduledTime *metav1.Time `json:"scheduledTime,omitempty"`
+
+	// groupRef names the JobGroup that this run is a member of. Set by the manager: a run that the group does not know is
+	// Skipped.
+	// +optional
+	GroupRef *GroupMemberRef `json:"groupRef,omitempty"`
 
 	// notBefore keeps the run out of the queue until then. It can be changed while the run is Queued.
 	// +optional
@@ -163,6 +184,20 @@ type ResolvedSpec struct {
 	// chain continued by a manual retry.
 	// +optional
 	Chain *Chain `json:"chain,omitempty"`
+}
+
+// Halt is what the creator of an object asks of it: a ScheduledJob whose concurrencyPolicy is Replace, or a JobGroup. It cannot
+// be taken back.
+type Halt struct {
+	// phase to end in: Cancelled ends what waits and what is at work; Skipped ends what waits.
+	// +kubebuilder:validation:Enum=Cancelled;Skipped
+	Phase JobRunPhase `json:"phase"`
+	// reason, one CamelCase word.
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason"`
+	// message explains it to a person.
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message"`
 }
 
 // Incarnation is one manager process, from the moment it leads until it ends.
@@ -357,6 +392,10 @@ type JobRunStatus struct {
 	// +optional
 	Chain *ChainStatus `json:"chain,omitempty"`
 
+	// halt is what the creator of the run asks of it.
+	// +optional
+	Halt *Halt `json:"halt,omitempty"`
+
 	// fencedBy is the epoch of the manager that touched this run to void late writes of an earlier one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
@@ -368,7 +407,7 @@ type JobRunStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Announcements []Announcement `json:"announcements,omitempty"`
 
-	// conditions: Complete and Failed on the root of a chain, Reconciling, Stalled, Orphaned.
+	// conditions: Complete and Failed on the root of a chain, Reconciling, Stalled, Orphaned, Stale, StopConfirmed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -395,12 +434,14 @@ type JobRunStatus struct {
 // +kubebuilder:selectablefield:JSONPath=`.status.queue`
 // +kubebuilder:selectablefield:JSONPath=`.spec.retryOf`
 // +kubebuilder:selectablefield:JSONPath=`.spec.scheduledJobRef.name`
+// +kubebuilder:selectablefield:JSONPath=`.spec.groupRef.name`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 57 || (has(self.spec.chain) && size(self.metadata.name) <= 63)",message="the name of a JobRun may have at most 57 characters, since the names of its retries and its Job are made from it"
 // +kubebuilder:validation:XValidation:rule="!(oldSelf.status.phase in ['Completed','Failed','Skipped','Cancelled']) || self.status.phase == oldSelf.status.phase",message="a terminal phase never changes"
 // +kubebuilder:validation:XValidation:rule="oldSelf.status.phase != 'Queued' || self.status.phase in ['Queued','Running','Skipped','Cancelled']",message="a Queued run becomes Running, Skipped or Cancelled"
 // +kubebuilder:validation:XValidation:rule="oldSelf.status.phase != 'Running' || self.status.phase in ['Running','Cancelling','Completed','Failed','Skipped']",message="a Running run becomes Cancelling, Completed, Failed or Skipped; nothing returns to Queued"
 // +kubebuilder:validation:XValidation:rule="oldSelf.status.phase != 'Cancelling' || self.status.phase in ['Cancelling','Cancelled','Failed']",message="a Cancelling run becomes Cancelled or Failed; nothing returns to Queued"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status.slot) || (has(self.status.slot) && (oldSelf.status.slot == 'Held' || self.status.slot == 'Free'))",message="a slot once freed is never held again"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status.halt) || (has(self.status.halt) && self.status.halt == oldSelf.status.halt)",message="halt cannot be changed or taken back"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.retryOf) || self.spec.retryOf != self.metadata.name",message="a run cannot be the retry of itself"
 // +kubebuilder:validation:XValidation:rule="oldSelf.status.phase == 'Queued' || (has(self.spec.priority) == has(oldSelf.spec.priority) && (!has(self.spec.priority) || self.spec.priority == oldSelf.spec.priority))",message="priority can be changed only while the run is Queued"
 // +kubebuilder:validation:XValidation:rule="oldSelf.status.phase == 'Queued' || (has(self.spec.notBefore) == has(oldSelf.spec.notBefore) && (!has(self.spec.notBefore) || self.spec.notBefore == oldSelf.spec.notBefore))",message="notBefore can be changed only while the run is Queued"

@@ -25,6 +25,15 @@ type Intent struct {
 	ResourceVersion string `json:"resourceVersion"`
 }
 
+// Admissions are the runs that were admitted at about one time.
+type Admissions struct {
+	// at is when the last of them was admitted.
+	At metav1.Time `json:"at"`
+	// count of the runs.
+	// +kubebuilder:validation:Minimum=1
+	Count int32 `json:"count"`
+}
+
 // QueueLedgerSpec is the book of one queue, changed only by compare-and-swap.
 type QueueLedgerSpec struct {
 	// epoch of the manager that admits from this queue. It only rises.
@@ -38,6 +47,17 @@ type QueueLedgerSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=512
 	Intents []Intent `json:"intents,omitempty"`
+
+	// recentAdmissions are the runs admitted under a start-up throttle, oldest first, so that the throttle survives a restart.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	RecentAdmissions []Admissions `json:"recentAdmissions,omitempty"`
+
+	// directInRow is how many reservations were granted in a row while runs waited.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	DirectInRow int32 `json:"directInRow,omitempty"`
 }
 
 // QueueLedger fences the admissions of one queue against a manager that has been replaced but does not know it yet. It is

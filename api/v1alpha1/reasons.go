@@ -36,6 +36,14 @@ const (
 	ReasonResponseTooLarge = "ResponseTooLarge"
 	// ReasonWorkMissing: the Job was removed while the run was Running.
 	ReasonWorkMissing = "WorkMissing"
+	// ReasonStale: the work gave no sign of life for too long, and the queue's onStale is Fail.
+	ReasonStale = "Stale"
+	// ReasonReplaced: a later tick of the schedule took the run's place (concurrencyPolicy Replace).
+	ReasonReplaced = "Replaced"
+	// ReasonMemberFailed: another member of the group has failed, and the group's onFailure ends the rest.
+	ReasonMemberFailed = "MemberFailed"
+	// ReasonGroupCancelled: the group was cancelled.
+	ReasonGroupCancelled = "GroupCancelled"
 )
 
 // Condition types of a JobRun.
@@ -50,14 +58,42 @@ const (
 	ConditionStalled = "Stalled"
 	// ConditionOrphaned: the run was Running under a manager that ended, and this manager was told to leave it.
 	ConditionOrphaned = "Orphaned"
+	// ConditionStale: the work gives no sign of life.
+	ConditionStale = "Stale"
+	// ConditionStopConfirmed: a person has confirmed that nothing of the work lives.
+	ConditionStopConfirmed = "StopConfirmed"
 	// ConditionReady on a ScheduledJob or JobQueue: accepted and acted upon.
 	ConditionReady = "Ready"
 	// ConditionAdmitting on a JobQueue: nothing waits that could be admitted. False tells why the first in line waits.
 	ConditionAdmitting = "Admitting"
 )
 
+// Reasons of a JobGroup and of its members, in status.reason.
+const (
+	// ReasonMembersRunning: members are waiting or at work.
+	ReasonMembersRunning = "MembersRunning"
+	// ReasonMembersSettled: every member has ended, and none has failed.
+	ReasonMembersSettled = "MembersSettled"
+	// ReasonMemberDeleted: a person deleted the run of the member before it had ended. It is not made again.
+	ReasonMemberDeleted = "MemberDeleted"
+	// ReasonMemberRejected: the API server refuses the run of the member. It is tried again.
+	ReasonMemberRejected = "MemberRejected"
+)
+
 // Reasons of conditions.
 const (
+	// ReasonNoSignOfLife: the work has given no sign of life for longer than staleAfterSeconds.
+	ReasonNoSignOfLife = "NoSignOfLife"
+	// ReasonSignOfLife: the work, once stale, has given a sign of life.
+	ReasonSignOfLife = "SignOfLife"
+	// ReasonConfirmedByPerson: a person has confirmed that nothing of the work lives.
+	ReasonConfirmedByPerson = "ConfirmedByPerson"
+	// ReasonUnknownType: the queue lists types, and the type of the run or reservation is not among them.
+	ReasonUnknownType = "UnknownType"
+	// ReasonUnknownResource: the queue does not have a resource that is claimed.
+	ReasonUnknownResource = "UnknownResource"
+	// ReasonExceedsCapacity: more of a resource is claimed than the queue has.
+	ReasonExceedsCapacity = "ExceedsCapacity"
 	// ReasonRetriesExhausted: maxRetries automatic retries have failed.
 	ReasonRetriesExhausted = "RetriesExhausted"
 	// ReasonQueueNotFound: the named queue does not exist.

@@ -21,7 +21,7 @@ const (
 )
 
 // ConcurrencyPolicy says what a tick does while an earlier run of the schedule, or a retry of it, has not settled.
-// +kubebuilder:validation:Enum=Allow;Forbid
+// +kubebuilder:validation:Enum=Allow;Forbid;Replace
 type ConcurrencyPolicy string
 
 const (
@@ -29,13 +29,16 @@ const (
 	ConcurrencyAllow ConcurrencyPolicy = "Allow"
 	// ConcurrencyForbid leaves one Skipped run, and only counts while the tick before was skipped too.
 	ConcurrencyForbid ConcurrencyPolicy = "Forbid"
+	// ConcurrencyReplace cancels what has not settled, queued retries included, and fires once it has stopped.
+	ConcurrencyReplace ConcurrencyPolicy = "Replace"
 )
 
 // ScheduledJobSpec says what to run and when.
 // +kubebuilder:validation:XValidation:rule="!(has(self.schedule) && has(self.runAt))",message="set at most one of schedule (recurring) and runAt (once); with neither, the ScheduledJob is a template for manual runs"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeZone) || has(self.schedule)",message="timeZone needs schedule; runAt carries its own offset"
 // +kubebuilder:validation:XValidation:rule="!has(self.ttlSecondsAfterFired) || has(self.runAt)",message="ttlSecondsAfterFired needs runAt"
-// +kubebuilder:validation:XValidation:rule="has(self.runTemplate.work)",message="runTemplate.work is required: exactly one of job and http"
+// +kubebuilder:validation:XValidation:rule="has(self.runTemplate) != has(self.groupTemplate)",message="set exactly one of runTemplate (a run) and groupTemplate (several runs in order)"
+// +kubebuilder:validation:XValidation:rule="!has(self.runTemplate) || has(self.runTemplate.work)",message="runTemplate.work is required: exactly one of job and http"
 type ScheduledJobSpec struct {
 	// schedule is a cron expression of five fields, a descriptor such as @daily, or "@every 90s" (hours, minutes and
 	// whole seconds, at least 1s, counted from the creation of the ScheduledJob).
@@ -109,16 +112,21 @@ type ScheduledJobSpec struct {
 	// +kubebuilder:validation:Maximum=31536000
 	TTLSecondsAfterFired *int32 `json:"ttlSecondsAfterFired,omitempty"`
 
-	// runTemplate is what each tick runs.
-	RunTemplate JobRunTemplateSpec `json:"runTemplate"`
+	// runTemplate is what each tick runs: one run.
+	// +optional
+	RunTemplate *JobRunTemplateSpec `json:"runTemplate,omitempty"`
+
+	// groupTemplate is what each tick runs: several runs, as one JobGroup.
+	// +optional
+	GroupTemplate *JobGroupTemplateSpec `json:"groupTemplate,omitempty"`
 }
 
-// ActiveRun is one unsettled chain of a ScheduledJob.
+// ActiveRun is one unsettled chain, or JobGroup, of a ScheduledJob.
 type ActiveRun struct {
-	// name of the chain's root.
+	// name of the chain's root, or of the JobGroup.
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// uid of the chain's root: a run of another UID that claims to be this fire is never executed.
+	// uid of the chain's root, or of the JobGroup: one of another UID that claims to be this fire is never executed.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=64
 	UID types.UID `json:"uid"`
@@ -147,7 +155,7 @@ type ScheduledJobStatus struct {
 	// +optional
 	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
 
-	// lastRunName is the run of the tick that was fired last.
+	// lastRunName is the run, or JobGroup, of the tick that was fired last.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	LastRunName string `json:"lastRunName,omitempty"`

@@ -32,12 +32,21 @@ type JobRunTemplateSpec struct {
 	// +kubebuilder:validation:Maximum=1000000
 	Priority *int32 `json:"priority,omitempty"`
 
-	// type is the concurrency class of the run, such as "story" or "research". It is shown in columns, logs and counts.
+	// type is the concurrency class of the run, such as "story" or "research": the queue may bound how many of a type are at work
+	// at once. A queue that lists types holds back a run of another type, and says so. Default: none; only the queue's limit counts.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Type string `json:"type,omitempty"`
+
+	// claims are what the run takes of the queue's named resources while it holds a slot. A claim on a resource that the queue
+	// does not have, or on more than it has, holds the run back and says so.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Claims []ResourceClaim `json:"claims,omitempty"`
 
 	// work is what the run executes: exactly one of job (pods) and http (a call made by the manager).
 	// +optional
@@ -49,6 +58,13 @@ type JobRunTemplateSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2592000
 	TimeoutSeconds *int64 `json:"timeoutSeconds,omitempty"`
+
+	// staleAfterSeconds is how long the work may give no sign of life (its start, a heartbeat, a byte of a response) before the
+	// run counts as stale. Default: what the queue says for the run's type; none there: never.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2592000
+	StaleAfterSeconds *int64 `json:"staleAfterSeconds,omitempty"`
 
 	// retryPolicy says how often and how soon a failed run is tried again.
 	// +optional
@@ -66,6 +82,22 @@ type JobRunTemplateSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=31536000
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+}
+
+// ResourceClaim takes a number of a named resource of the queue.
+type ResourceClaim struct {
+	// name of the resource in spec.concurrency.resources of the queue.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// count is how many are taken. Default: 1.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	Count int32 `json:"count,omitempty"`
 }
 
 // RetryPolicy says how often and how soon a failed run is tried again: n-th retry after
@@ -186,7 +218,7 @@ type HTTPWork struct {
 type HTTPHeader struct {
 	// name of the header.
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:MaxLength=100
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9!#$%&'*+.^_|~-]+$`
 	Name string `json:"name"`
 

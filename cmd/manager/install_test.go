@@ -108,7 +108,7 @@ func TestTheManagerWorksWithTheArgumentsAndTheRightsThatItIsInstalledWith(t *tes
 	due := time.Now().Add(-time.Minute).Truncate(time.Second)
 	once := &batchv1alpha1.ScheduledJob{ObjectMeta: w.named("once")}
 	once.Spec.RunAt, once.Spec.TTLSecondsAfterFired = ptr.To(metav1.NewTime(due)), ptr.To[int32](0)
-	once.Spec.RunTemplate = w.httpRun("", s.URL).Spec.JobRunTemplateSpec
+	once.Spec.RunTemplate = &w.httpRun("", s.URL).Spec.JobRunTemplateSpec
 	once.Spec.RunTemplate.Work.HTTP.Headers = []batchv1alpha1.HTTPHeader{{Name: "Authorization", SecretKeyRef: &batchv1alpha1.SecretKeyRef{Name: "token", Key: "bearer"}}}
 	unreachable := w.httpRun("failing", "http://"+address(t))
 	unreachable.Spec.Queue = "told"

@@ -146,7 +146,7 @@ func (w *world) request(name string) ctrl.Request {
 func (w *world) schedule(completed, failed int32) *batchv1alpha1.ScheduledJob {
 	w.t.Helper()
 	sj := &batchv1alpha1.ScheduledJob{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "sj"}}
-	sj.Spec.RunTemplate.Work = work()
+	sj.Spec.RunTemplate = &batchv1alpha1.JobRunTemplateSpec{Work: work()}
 	sj.Spec.CompletedHistoryLimit, sj.Spec.FailedHistoryLimit = &completed, &failed
 	w.Expect(w.api.Create(w.ctx, sj)).To(Succeed())
 	return sj

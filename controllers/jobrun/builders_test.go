@@ -145,7 +145,7 @@ func queue(name string) *batchv1alpha1.JobQueue {
 func scheduledJob(changes ...func(*batchv1alpha1.ScheduledJob)) *batchv1alpha1.ScheduledJob {
 	sj := &batchv1alpha1.ScheduledJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "sj", UID: "uid-sj"}}
 	sj.Spec.Schedule = "*/10 * * * *"
-	sj.Spec.RunTemplate = batchv1alpha1.JobRunTemplateSpec{Queue: "main", Type: "story", Work: &batchv1alpha1.Work{Job: &batchv1alpha1.JobWork{}}}
+	sj.Spec.RunTemplate = &batchv1alpha1.JobRunTemplateSpec{Queue: "main", Type: "story", Work: &batchv1alpha1.Work{Job: &batchv1alpha1.JobWork{}}}
 	for _, c := range changes {
 		c(sj)
 	}

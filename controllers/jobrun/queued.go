@@ -21,10 +21,8 @@ const creatorPatience = 30 * time.Second
 
 // queued deals with what can befall a run that waits. Most runs need nothing: their queue admits them.
 func (s *scope) queued(ctx context.Context) (ctrl.Result, error) {
-	if s.run.Spec.Cancel {
-		return ctrl.Result{}, s.finish(ctx, end{
-			phase: batchv1alpha1.JobRunCancelled, reason: batchv1alpha1.ReasonCancelled, message: "cancelled by request before it started", stopped: true,
-		})
+	if halt := run.Halted(s.run); halt != nil {
+		return ctrl.Result{}, s.finish(ctx, end{phase: halt.Phase, reason: halt.Reason, message: halt.Message + " before it started", stopped: true})
 	}
 	if reason, message, err := s.missingOwner(ctx); reason != "" || err != nil {
 		return s.hold(ctx, reason, message, err)

@@ -30,7 +30,10 @@ func (s *scope) resolve(ctx context.Context) (ctrl.Result, error) {
 	if sj == nil {
 		return s.hold(ctx, batchv1alpha1.ReasonScheduledJobNotFound, fmt.Sprintf("ScheduledJob %s does not exist in namespace %s; the run waits for it", name, s.run.Namespace), err)
 	}
-	return ctrl.Result{}, s.settleSpec(ctx, &batchv1alpha1.ResolvedSpec{JobRunTemplateSpec: sj.Spec.RunTemplate})
+	if sj.Spec.RunTemplate == nil {
+		return ctrl.Result{}, s.skip(ctx, batchv1alpha1.ReasonInvalidWork, fmt.Sprintf("ScheduledJob %s has a groupTemplate: create a JobGroup with its members instead", name))
+	}
+	return ctrl.Result{}, s.settleSpec(ctx, &batchv1alpha1.ResolvedSpec{JobRunTemplateSpec: *sj.Spec.RunTemplate})
 }
 
 // resolveRetry makes a manual retry part of the chain of the run it names. The claim on that run is recorded there first,

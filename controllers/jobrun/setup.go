@@ -63,7 +63,7 @@ func needsAttention(o client.Object) bool {
 	if !ok || r.Status.Phase != batchv1alpha1.JobRunQueued {
 		return true
 	}
-	return r.Spec.Cancel || run.Template(r) == nil || run.Held(r) || r.Spec.RetryOf != "" || r.Spec.ScheduledTime != nil ||
+	return run.Halted(r) != nil || run.Template(r) == nil || run.Held(r) || r.Spec.RetryOf != "" || r.Spec.ScheduledTime != nil ||
 		metav1.GetControllerOf(r) != nil
 }
 

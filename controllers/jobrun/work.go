@@ -18,7 +18,7 @@ import (
 
 // work watches over a Running run of this process.
 func (s *scope) work(ctx context.Context) (ctrl.Result, error) {
-	if s.run.Spec.Cancel {
+	if halt := run.Halted(s.run); halt != nil && halt.Phase == batchv1alpha1.JobRunCancelled {
 		return ctrl.Result{}, s.write(ctx, func(r *batchv1alpha1.JobRun) { run.BeginCancel(r, s.now) })
 	}
 	if quiet, err := s.quiet(ctx); quiet || err != nil {
@@ -114,10 +114,10 @@ func (s *scope) stop(ctx context.Context) (ctrl.Result, error) {
 		s.log.V(1).Info("waiting for the work to stop", "detail", ev.Detail)
 		return ctrl.Result{RequeueAfter: ev.RecheckAfter, Priority: new(0)}, nil
 	}
-	message := "cancelled by request"
-	e := end{phase: batchv1alpha1.JobRunCancelled, reason: batchv1alpha1.ReasonCancelled, message: message, stopped: true}
+	halt := run.Halted(s.run)
+	e := end{phase: batchv1alpha1.JobRunCancelled, reason: halt.Reason, message: halt.Message, stopped: true}
 	if ev.Outcome != nil {
-		e.message = fmt.Sprintf("%s; the work had ended as %s", message, ev.Outcome.Phase)
+		e.message = fmt.Sprintf("%s; the work had ended as %s", halt.Message, ev.Outcome.Phase)
 		e.result = ev.Outcome.Result
 	}
 	return ctrl.Result{}, s.finish(ctx, e)

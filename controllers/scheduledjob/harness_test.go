@@ -84,7 +84,7 @@ func (w *world) create(changes ...change) *batchv1alpha1.ScheduledJob {
 	w.t.Helper()
 	sj := &batchv1alpha1.ScheduledJob{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "sj"}}
 	sj.Spec.Schedule = "@every 1m"
-	sj.Spec.RunTemplate.Work = &batchv1alpha1.Work{HTTP: &batchv1alpha1.HTTPWork{URL: "http://localhost/"}}
+	sj.Spec.RunTemplate = &batchv1alpha1.JobRunTemplateSpec{Work: &batchv1alpha1.Work{HTTP: &batchv1alpha1.HTTPWork{URL: "http://localhost/"}}}
 	for _, c := range changes {
 		c(sj)
 	}

@@ -258,7 +258,7 @@ func TestAStoredRunTemplateIsValidAsARun(t *testing.T) {
 		sj.Spec.RunTemplate.RetryPolicy = &batchv1alpha1.RetryPolicy{MaxRetries: new(int32(0))}
 	})
 	w.pass()
-	want := w.get().Spec.RunTemplate
+	want := *w.get().Spec.RunTemplate
 	want.Queue = batchv1alpha1.DefaultQueue
 	w.Expect(w.runs()).To(ConsistOf(HaveField("Spec.JobRunTemplateSpec", want)))
 }

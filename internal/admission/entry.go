@@ -90,7 +90,7 @@ func RunEntry(r *batchv1alpha1.JobRun, confirmed, admissible bool) (Entry, error
 		ResourceVersion: version,
 		Key:             Key{Priority: run.Priority(r), QueuedAt: chain.QueuedAt.Time, Sequence: chain.Sequence, UID: r.UID},
 		ChainUID:        chain.RootUID,
-		Waiting:         r.Status.Phase == batchv1alpha1.JobRunQueued && admissible && !r.Spec.Cancel,
+		Waiting:         r.Status.Phase == batchv1alpha1.JobRunQueued && admissible && run.Halted(r) == nil,
 		Confirmed:       confirmed,
 		Holds:           run.HoldsSlot(r),
 	}

@@ -55,7 +55,7 @@ func refusal(r *batchv1alpha1.JobRun, p Policy) Reason {
 		return NotFailed
 	case r.Status.Retry != nil:
 		return Recorded
-	case r.Spec.Cancel:
+	case run.Halted(r) != nil:
 		return CancelAsked
 	case p.MaxRetries <= 0:
 		return Disabled

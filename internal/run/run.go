@@ -123,6 +123,16 @@ func Epoch(r *batchv1alpha1.JobRun) string {
 	return r.Status.Incarnation.Epoch
 }
 
+// Halted returns what the run was asked to end as, by a person or by what created it; nil if it was not. A person's cancel
+// wins over a creator that only wants nothing more to begin.
+func Halted(r *batchv1alpha1.JobRun) *batchv1alpha1.Halt {
+	halt := r.Status.Halt
+	if (r.Spec.Cancel || r.Status.Phase == batchv1alpha1.JobRunCancelling) && (halt == nil || halt.Phase != batchv1alpha1.JobRunCancelled) {
+		return &batchv1alpha1.Halt{Phase: batchv1alpha1.JobRunCancelled, Reason: batchv1alpha1.ReasonCancelled, Message: "cancelled by request"}
+	}
+	return halt
+}
+
 // Held reports whether the run says that it waits for a person.
 func Held(r *batchv1alpha1.JobRun) bool {
 	return meta.IsStatusConditionTrue(r.Status.Conditions, batchv1alpha1.ConditionStalled)

@@ -53,10 +53,11 @@ func Adopt(r *batchv1alpha1.JobRun, incarnation *batchv1alpha1.Incarnation) {
 // BeginCancel is the step Running → Cancelling: the decision to stop the work, before it is stopped.
 func BeginCancel(r *batchv1alpha1.JobRun, now time.Time) {
 	r.Status.Phase = batchv1alpha1.JobRunCancelling
-	r.Status.Reason = batchv1alpha1.ReasonCancelled
-	r.Status.Message = "cancelled by request, the work is being stopped"
+	halt := Halted(r)
+	r.Status.Reason = halt.Reason
+	r.Status.Message = halt.Message + ", the work is being stopped"
 	r.Status.ObservedGeneration = r.Generation
-	setCondition(r, now, batchv1alpha1.ConditionReconciling, batchv1alpha1.ReasonCancelled, "the work is being stopped")
+	setCondition(r, now, batchv1alpha1.ConditionReconciling, halt.Reason, "the work is being stopped")
 }
 
 // Finish gives the run its outcome. With stopped its slot becomes free in the same step; otherwise it stays held until Free.

@@ -77,7 +77,7 @@ func TestAScheduledJobDeletedWhileItsPodIsAtWorkFreesNoSlotEarly(t *testing.T) {
 	w.start()
 	due := time.Now().Add(-time.Minute)
 	w.create(w.schedule("report", "", runsAt(due), func(sj *batchv1alpha1.ScheduledJob) {
-		sj.Spec.RunTemplate = w.jobRun("").Spec.JobRunTemplateSpec
+		sj.Spec.RunTemplate = &w.jobRun("").Spec.JobRunTemplateSpec
 	}))
 	name := fmt.Sprintf("report-%d", due.Unix())
 	w.podOf(w.eventually(name, batchv1alpha1.JobRunRunning))

@@ -73,7 +73,7 @@ func TestNamesAtTheirLimitLeaveRoomForRetriesAndJobs(t *testing.T) {
 	long := strings.Repeat("s", 46)
 	due := time.Now().Add(-time.Minute)
 	w.create(w.schedule(long, s.URL, runsAt(due), func(sj *batchv1alpha1.ScheduledJob) {
-		sj.Spec.RunTemplate = w.jobRun("", exits("1")).Spec.JobRunTemplateSpec
+		sj.Spec.RunTemplate = &w.jobRun("", exits("1")).Spec.JobRunTemplateSpec
 	}))
 	tick := fmt.Sprintf("%s-%d", long, due.Unix())
 	w.eventually(tick, batchv1alpha1.JobRunFailed)

@@ -22,7 +22,7 @@ import (
 // schedule builds a ScheduledJob that calls the URL.
 func (w *world) schedule(name, url string, change ...func(*batchv1alpha1.ScheduledJob)) *batchv1alpha1.ScheduledJob {
 	sj := &batchv1alpha1.ScheduledJob{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}}
-	sj.Spec.RunTemplate.Work = &batchv1alpha1.Work{HTTP: &batchv1alpha1.HTTPWork{URL: url}}
+	sj.Spec.RunTemplate = &batchv1alpha1.JobRunTemplateSpec{Work: &batchv1alpha1.Work{HTTP: &batchv1alpha1.HTTPWork{URL: url}}}
 	for _, c := range change {
 		c(sj)
 	}
