@@ -76,54 +76,6 @@ func files(t *testing.T, dir string) []string {
 	return found
 }
 
-func TestEverySampleIsAcceptedAsItStands(t *testing.T) {
-	const namespace = "samples"
-	makeNamespace(t, namespace)
-	for _, file := range files(t, "samples") {
-		t.Run(file, func(t *testing.T) {
-			g := NewWithT(t)
-			out := kubectl(t, "", "apply", "--validate=strict", "-n", namespace, "-f", file)
-			g.Expect(out).NotTo(ContainSubstring("Warning"))
-			g.Expect(kubectl(t, "", "apply", "--validate=strict", "-n", namespace, "-f", file)).To(MatchRegexp(`^(\S+ unchanged\n)+$`))
-		})
-	}
-}
-
-func TestEverySampleBeginsBySayingWhatItShows(t *testing.T) {
-	for _, file := range files(t, "samples") {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.HasPrefix(string(text), "# ") {
-			t.Errorf("%s begins with %.40q", file, text)
-		}
-	}
-}
-
-// A sample calls nothing but the server of the demo.
-func TestEverySampleCallsTheServerOfTheDemo(t *testing.T) {
-	const server = "http://127.0.0.1:18080/"
-	calls := 0
-	for _, file := range files(t, "samples") {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, line := range strings.Split(string(text), "\n") {
-			if url, ok := strings.CutPrefix(strings.TrimSpace(line), "url: "); ok {
-				calls++
-				if !strings.HasPrefix(url, server) {
-					t.Errorf("%s: %s", file, url)
-				}
-			}
-		}
-	}
-	if calls == 0 {
-		t.Error("no call found")
-	}
-}
-
 func TestEverythingIsAcceptedWithoutAWarning(t *testing.T) {
 	g := NewWithT(t)
 	makeNamespace(t, "reprise-system") // a dry run does not make the namespace that the rest would be in
@@ -159,6 +111,17 @@ func TestEveryGeneratedKindIsInstalled(t *testing.T) {
 	NewWithT(t).Expect(built(t, "CustomResourceDefinition")).To(HaveLen(len(files(t, "crd/bases"))))
 }
 
+// allowed says whether a user may do something in a namespace. The resource may be followed by a slash and a subresource.
+func allowed(t *testing.T, api client.Client, user, namespace, group, resource, verb string) (bool, error) {
+	t.Helper()
+	resource, subresource, _ := strings.Cut(resource, "/")
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
+		Namespace: namespace, Group: group, Resource: resource, Subresource: subresource, Verb: verb,
+	}}}
+	err := api.Create(t.Context(), review)
+	return review.Status.Allowed, err
+}
+
 // The rights of users are added to the roles that every cluster has.
 func TestUsersHaveTheRightsOfTheirRole(t *testing.T) {
 	const namespace = "users"
@@ -174,9 +137,9 @@ func TestUsersHaveTheRightsOfTheirRole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	work := []string{"jobruns", "scheduledjobs", "directreservations"}
+	work := []string{"jobruns", "jobgroups", "scheduledjobs", "directreservations"}
 	everything := append(slices.Clone(work), "jobqueues")
-	managers := []string{"jobruns/status", "scheduledjobs/status", "directreservations/status", "jobqueues/status", "queueledgers"}
+	managers := []string{"jobruns/status", "jobgroups/status", "scheduledjobs/status", "directreservations/status", "jobqueues/status", "queueledgers"}
 	for role, rights := range map[string]struct{ write, not []string }{
 		"view":  {nil, everything},
 		"edit":  {work, []string{"jobqueues"}},
@@ -186,12 +149,9 @@ func TestUsersHaveTheRightsOfTheirRole(t *testing.T) {
 			g := NewWithT(t)
 			kubectl(t, "", "create", "rolebinding", role, "-n", namespace, "--clusterrole="+role, "--user="+role)
 			may := func(verb, resource string) bool {
-				resource, subresource, _ := strings.Cut(resource, "/")
-				review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: role, ResourceAttributes: &authorizationv1.ResourceAttributes{
-					Namespace: namespace, Group: "batch.reprise.dev", Resource: resource, Subresource: subresource, Verb: verb,
-				}}}
-				g.Expect(api.Create(t.Context(), review)).To(Succeed())
-				return review.Status.Allowed
+				allowed, err := allowed(t, api, role, namespace, "batch.reprise.dev", resource, verb)
+				g.Expect(err).NotTo(HaveOccurred())
+				return allowed
 			}
 			g.Eventually(may).WithArguments("list", "jobruns").WithTimeout(30*time.Second).Should(BeTrue(), "a controller adds the rights")
 			for _, resource := range everything {

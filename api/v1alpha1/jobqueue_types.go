@@ -7,6 +7,8 @@ import (
 )
 
 // JobQueueSpec holds the admission rules for the runs of one namespace that name the queue.
+// +kubebuilder:validation:XValidation:rule="!has(self.direct) || !has(self.direct.type) || !has(self.concurrency) || !has(self.concurrency.types) || size(self.concurrency.types) == 0 || self.concurrency.types.exists(t, t.name == self.direct.type)",message="direct.type must be one of concurrency.types, since they are listed"
+// +kubebuilder:validation:XValidation:rule="!has(self.direct) || !has(self.direct.claims) || self.direct.claims.all(c, has(self.concurrency) && has(self.concurrency.resources) && self.concurrency.resources.exists(r, r.name == c.name))",message="direct.claims must name resources of concurrency.resources"
 type JobQueueSpec struct {
 	// concurrency bounds what is at work at once.
 	// +optional
@@ -135,7 +137,7 @@ type QueueDirect struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^https?://[^\\\\s?#]+$') && url(self).getHostname() != '' && (url(self).getPort() == '' || (size(url(self).getPort()) <= 5 && int(url(self).getPort()) >= 1 && int(url(self).getPort()) <= 65535))",message="upstream must be an absolute http or https address with a host and without a query, such as http://ollama.llm.svc:11434"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^[^/?#]*//[^/?#]*@')",message="upstream must hold no user name or password; use headers with valueFrom"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^[^/?#]*//[^/?#]*@')",message="upstream must hold no user name or password; use a header from a Secret"
 	Upstream string `json:"upstream,omitempty"`
 
 	// headers are added to every request that is passed on, such as a key that the upstream asks for.
@@ -143,6 +145,7 @@ type QueueDirect struct {
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(h, self.exists_one(other, other.name.lowerAscii() == h.name.lowerAscii()))",message="header names must be unique; upper and lower case are the same"
 	Headers []HTTPHeader `json:"headers,omitempty"`
 
 	// type of the reservation of a request that names none in its header Reprise-Type.

@@ -2,10 +2,7 @@
 
 package v1alpha1_test
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 const (
 	// richJob is work with about everything in it.
@@ -46,8 +43,8 @@ func jobRunShapes() rules {
 		"there is a spec": start{base: httpRun}.needed("spec"),
 		"a run without work of its own has no rules of its own": {
 			base: "{kind: JobRun, spec: {scheduledJobRef: {name: nightly}}}", accept: []string{"{}", "spec: {priority: 1}", "spec: {ttlSecondsAfterFinished: 1}"},
-			refuse: []string{"spec: {queue: big}", "spec: {type: story}", "spec: {timeoutSeconds: 1}", "spec: {retryPolicy: {maxRetries: 0}}", "spec: {recoveryPolicy: Adopt}"},
-			at:     "spec", says: "without work everything but priority, notBefore, cancel and ttlSecondsAfterFinished comes from scheduledJobRef or retryOf; remove queue, type, timeoutSeconds, retryPolicy and recoveryPolicy",
+			refuse: []string{"spec: {queue: big}", "spec: {type: story}", "spec: {claims: [{name: ollama}]}", "spec: {timeoutSeconds: 1}", "spec: {staleAfterSeconds: 1}", "spec: {retryPolicy: {maxRetries: 0}}", "spec: {recoveryPolicy: Adopt}"},
+			at:     "spec", says: "without work everything but priority, notBefore, cancel and ttlSecondsAfterFinished comes from scheduledJobRef or retryOf; remove queue, type, claims, timeoutSeconds, staleAfterSeconds, retryPolicy and recoveryPolicy",
 		},
 		"a run by hand is of a ScheduledJob or of a run": {
 			base: nothing, accept: []string{variant("{scheduledJobRef: {name: nightly}}"), variant("{retryOf: root}")},
@@ -77,6 +74,18 @@ func jobRunShapes() rules {
 		"a tick is that of a ScheduledJob": {
 			base: tickRun, accept: []string{"{}"}, refuse: []string{"spec: {scheduledJobRef: null}"}, at: "spec", says: "scheduledTime needs scheduledJobRef",
 		},
+		"a member of a group has its own work, and no tick": {
+			base: "{kind: JobRun, spec: {groupRef: {name: novel, member: outline}}}",
+			accept: []string{
+				variant("{" + httpTemplate + "}"), variant("{scheduledJobRef: {name: nightly}, " + httpTemplate + "}"),
+				variant("{retryOf: root, attempt: 1, chain: " + chainHere + ", " + httpTemplate + "}"),
+			},
+			refuse: []string{
+				variant("{scheduledJobRef: {name: nightly}}"), variant("{retryOf: root}"),
+				variant(`{scheduledJobRef: {name: nightly}, scheduledTime: "2026-11-20T07:00:00Z", ` + httpTemplate + "}"),
+			},
+			at: "spec", says: "groupRef needs work, and excludes scheduledTime: the manager sets it on the members it creates",
+		},
 		"a run is not its own retry": {
 			base: nothing, accept: []string{"{metadata: {name: self}, spec: {retryOf: other}}"}, refuse: []string{"{metadata: {name: self}, spec: {retryOf: self}}"},
 			says: "a run cannot be the retry of itself",
@@ -98,6 +107,7 @@ func jobRunNames() rules {
 
 func jobRunFields() rules {
 	run, retry := start{base: httpRun}, start{base: retryRun}
+	member := run.inside("spec.groupRef", "{name: a, member: b}")
 	return joined(rules{
 		"retryOf has a bound":              start{base: "kind: JobRun"}.upTo("spec.retryOf", 63),
 		"retryOf is not empty":             start{base: "kind: JobRun"}.filled("spec.retryOf"),
@@ -106,6 +116,12 @@ func jobRunFields() rules {
 		"scheduledJobRef has a name":       {base: httpRun, accept: []string{"spec: {scheduledJobRef: {name: a}}"}, refuse: []string{"spec: {scheduledJobRef: {}}"}, at: "spec.scheduledJobRef.name", says: "Required value"},
 		"scheduledTime is a readable time": {base: tickRun, accept: set("spec.scheduledTime", goodTimes()...), refuse: set("spec.scheduledTime", append(badTimes(), fractions()...)...), at: "spec.scheduledTime", says: badSecond},
 		"notBefore is a readable time":     {base: httpRun, accept: set("spec.notBefore", append(goodTimes(), fractions()...)...), refuse: set("spec.notBefore", badTimes()...), at: "spec.notBefore", says: badTime},
+		"groupRef names a group":           member.needed("name"),
+		"a group's name is not empty":      member.filled("name"),
+		"a group's name has a bound":       member.upTo("name", 63),
+		"groupRef names a member":          member.needed("member"),
+		"a member's name is not empty":     member.filled("member"),
+		"a member's name has a bound":      member.upTo("member", 63),
 		"attempts begin at 1":              retry.least("spec.attempt", 1),
 		"attempts end at a million":        retry.most("spec.attempt", 1000000),
 	}, retry.chain("spec.chain"))
@@ -133,12 +149,15 @@ func (s start) chain(path string) rules {
 // fixed are the fields of spec that never change: a value, and another one.
 func fixed() map[string][2]any {
 	return map[string][2]any{
-		"queue":           {"a", "b"},
-		"type":            {"a", "b"},
-		"timeoutSeconds":  {1, 2},
-		"retryPolicy":     {map[string]any{"maxRetries": 1}, map[string]any{"baseDelaySeconds": 1, "maxRetries": 1}},
-		"recoveryPolicy":  {"Fail", "Adopt"},
-		"scheduledJobRef": {map[string]any{"name": "a"}, map[string]any{"name": "b"}},
+		"queue":             {"a", "b"},
+		"type":              {"a", "b"},
+		"claims":            {[]any{map[string]any{"name": "a"}}, []any{map[string]any{"name": "a", "count": 2}}},
+		"timeoutSeconds":    {1, 2},
+		"staleAfterSeconds": {1, 2},
+		"retryPolicy":       {map[string]any{"maxRetries": 1}, map[string]any{"baseDelaySeconds": 1, "maxRetries": 1}},
+		"recoveryPolicy":    {"Fail", "Adopt"},
+		"scheduledJobRef":   {map[string]any{"name": "a"}, map[string]any{"name": "b"}},
+		"groupRef":          {map[string]any{"name": "a", "member": "b"}, map[string]any{"name": "a", "member": "c"}},
 	}
 }
 
@@ -156,6 +175,10 @@ func jobRunImmutability() rules {
 	const job, pod, http = "spec.work.job.", "spec.work.job.template.spec.template.spec.", "spec.work.http."
 	const work = "work is immutable; create a new run instead"
 	return joined(all, rules{
+		"the order of claims says nothing": {
+			base: with(httpRun, "spec: {claims: [{name: a}, {name: b, count: 2}]}"), stored: created, accept: []string{"spec: {claims: [{name: b, count: 2}, {name: a}]}"},
+			refuse: []string{"spec: {claims: [{name: a}]}", "spec: {claims: [{name: a}, {name: c, count: 2}]}", "spec: {claims: []}"}, at: "spec", says: "claims is immutable",
+		},
 		"scheduledTime cannot be changed or removed": {
 			base: tickRun, stored: created, accept: set("spec.scheduledTime", "2026-11-20T07:00:00Z"), refuse: set("spec.scheduledTime", "2026-11-20T07:00:01Z", nil),
 			at: "spec", says: "scheduledTime is immutable",
@@ -312,14 +335,13 @@ func jobRunStatus() rules {
 		incarnation: {id: a, epoch: "1.0", pod: {namespace: a, name: b, uid: c, startedAt: "2026-11-20T07:00:00Z"}},
 		retry: {name: a, uid: b}, chain: {latestName: a, attempts: 1}}`}}
 	resolved := start{base: "{kind: JobRun, spec: {retryOf: root}}", stored: []string{"status: {resolvedSpec: {attempt: 1, " + httpTemplate + ", chain: " + chainHere + "}}"}}
-	announcements := func(n int, fields string) []string {
-		return each("status: {announcements: %s}", list(n, "{receiver: r$i, event: job.run.failed, state: Owed"+fields+"}"))
-	}
-	announcement := func(fields string, values ...any) []string {
-		return each("status: {announcements: [{"+fields+"}]}", values...)
-	}
-	const item = "status.announcements[0]."
 	all := rules{
+		"who was asked to end before the work may be asked to end during it": {
+			base: httpRun, stored: []string{"status: {halt: {phase: Skipped, reason: MemberFailed, message: a}}"},
+			accept: []string{"{}", "status: {halt: {phase: Cancelled, reason: GroupCancelled, message: b}}"},
+			refuse: []string{"status: {halt: {reason: Other}}", "status: {halt: {message: Other}}", "status: {halt: null}"},
+			says:   "halt cannot be changed or taken back; only one that asks for Skipped may come to ask for Cancelled",
+		},
 		"slot is Held or Free":                            full.one("status.slot", "Held", "Free"),
 		"an incarnation has an id":                        full.needed("status.incarnation.id"),
 		"an incarnation has an epoch":                     full.needed("status.incarnation.epoch"),
@@ -333,34 +355,8 @@ func jobRunStatus() rules {
 		"what a root tells has a count":                   full.needed("status.chain.attempts"),
 		"the attempt of a resolved run begins at 1":       resolved.least("status.resolvedSpec.attempt", 1),
 		"the attempt of a resolved run ends at a million": resolved.most("status.resolvedSpec.attempt", 1000000),
-		"there are at most 32 announcements": {
-			base: httpRun, stored: created, accept: announcements(32, ""), refuse: announcements(33, ""), at: "status.announcements", says: "at most 32 items",
-		},
-		"an announcement has a state it can have": {
-			base: httpRun, stored: created, accept: announcement("receiver: a, event: b, state: %s", "Owed", "Delivered", "Abandoned"), refuse: announcement("receiver: a, event: b, state: %s", "Lost"),
-			at: item + "state", says: "supported values",
-		},
-		"an announcement has a state": {
-			base: httpRun, stored: created, accept: announcements(1, ""), refuse: announcement("receiver: %s, event: b", "a"), at: item + "state", says: "Required value",
-		},
-		"an announcement has a receiver": {
-			base: httpRun, stored: created, accept: announcements(1, ""), refuse: announcement("state: %s, event: b", "Owed"), at: item + "receiver", says: "Required value",
-		},
-		"an announcement has an event": {
-			base: httpRun, stored: created, accept: announcements(1, ""), refuse: announcement("state: %s, receiver: b", "Owed"), at: item + "event", says: "Required value",
-		},
 	}
-	for field, most := range map[string]int{"receiver": 63, "event": 64, "message": 512} {
-		fields := map[string]any{"receiver": "a", "event": "b", "state": "Owed", "message": "c"}
-		sized := func(n int) []string {
-			fields[field] = long(n)
-			return set("status.announcements", []any{fields})
-		}
-		all["the "+field+" of an announcement has a bound"] = rule{
-			base: httpRun, stored: created, accept: sized(most), refuse: sized(most + 1), at: item + field, says: fmt.Sprintf("may not be more than %d", most),
-		}
-	}
-	return joined(all, full.conditions(), resolved.chain("status.resolvedSpec.chain"), full.texts(map[string]int{
+	return joined(all, full.conditions(), full.announcements(), start{base: httpRun, stored: created}.halt(), resolved.chain("status.resolvedSpec.chain"), full.texts(map[string]int{
 		"status.reason": 64, "status.message": 2048, "status.queue": 63, "status.jobName": 63, "status.fencedBy": 64, "status.result.body": 1024,
 		"status.incarnation.id": 256, "status.incarnation.epoch": 64,
 		"status.incarnation.pod.namespace": 63, "status.incarnation.pod.name": 253, "status.incarnation.pod.uid": 64,

@@ -187,10 +187,10 @@ type ResolvedSpec struct {
 }
 
 // Halt is what the creator of an object asks of it: a ScheduledJob whose concurrencyPolicy is Replace, or a JobGroup. It cannot
-// be taken back.
+// be taken back. What was asked to end is not retried automatically.
 type Halt struct {
 	// phase to end in: Cancelled ends what waits and what is at work; Skipped ends what waits.
-	// +kubebuilder:validation:Enum=Cancelled;Skipped
+	// +kubebuilder:validation:XValidation:rule="self in ['Cancelled','Skipped']",message="halt asks for Cancelled or Skipped"
 	Phase JobRunPhase `json:"phase"`
 	// reason, one CamelCase word.
 	// +kubebuilder:validation:MaxLength=64
@@ -441,7 +441,7 @@ type JobRunStatus struct {
 // +kubebuilder:validation:XValidation:rule="oldSelf.status.phase != 'Running' || self.status.phase in ['Running','Cancelling','Completed','Failed','Skipped']",message="a Running run becomes Cancelling, Completed, Failed or Skipped; nothing returns to Queued"
 // +kubebuilder:validation:XValidation:rule="oldSelf.status.phase != 'Cancelling' || self.status.phase in ['Cancelling','Cancelled','Failed']",message="a Cancelling run becomes Cancelled or Failed; nothing returns to Queued"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status.slot) || (has(self.status.slot) && (oldSelf.status.slot == 'Held' || self.status.slot == 'Free'))",message="a slot once freed is never held again"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status.halt) || (has(self.status.halt) && self.status.halt == oldSelf.status.halt)",message="halt cannot be changed or taken back"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status.halt) || (has(self.status.halt) && (self.status.halt == oldSelf.status.halt || (oldSelf.status.halt.phase == 'Skipped' && self.status.halt.phase == 'Cancelled')))",message="halt cannot be changed or taken back; only one that asks for Skipped may come to ask for Cancelled"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.retryOf) || self.spec.retryOf != self.metadata.name",message="a run cannot be the retry of itself"
 // +kubebuilder:validation:XValidation:rule="oldSelf.status.phase == 'Queued' || (has(self.spec.priority) == has(oldSelf.spec.priority) && (!has(self.spec.priority) || self.spec.priority == oldSelf.spec.priority))",message="priority can be changed only while the run is Queued"
 // +kubebuilder:validation:XValidation:rule="oldSelf.status.phase == 'Queued' || (has(self.spec.notBefore) == has(oldSelf.spec.notBefore) && (!has(self.spec.notBefore) || self.spec.notBefore == oldSelf.spec.notBefore))",message="notBefore can be changed only while the run is Queued"

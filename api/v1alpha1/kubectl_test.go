@@ -41,7 +41,19 @@ func TestKubectlExplainsTheFieldsInOurWords(t *testing.T) {
 		"jobrun.status.phase":           {"phase of this attempt", "Queued Running Cancelling Completed Failed Skipped Cancelled"},
 		"scheduledjob.spec":             {"schedule is a cron expression of five fields", "suspend stops firing"},
 		"scheduledjob.spec.runTemplate.work.http.cloudEvent": {"CloudEvents 1.0 envelope", "agent:agent-7:scheduled"},
+		"scheduledjob.spec.groupTemplate":                    {"what each tick runs: several runs, as one JobGroup", "members of the group, in order", "onFailure says what the failure of one member does to the rest"},
+		"jobgroup":                                           {"several runs in order, or side by side"},
+		"jobgroup.spec":                                      {"mode says when the members are queued", "Default: Sequential", "Default: Stop", "cancel asks for the end of the group"},
+		"jobgroup.spec.members":                              {"runTemplate is what the member runs"},
+		"jobgroup.status.members.phase":                      {"Waiting Queued Running Completed Failed Skipped Cancelled"},
+		"jobrun.spec.claims":                                 {"count is how many are taken. Default: 1."},
+		"jobrun.spec.staleAfterSeconds":                      {"no sign of life"},
+		"jobqueue.spec":                                      {"startup throttles the queue after a manager has started to lead", "direct lets people use a slot"},
+		"jobqueue.spec.concurrency":                          {"types bound the runs and reservations of one type each", "resources are what runs and reservations may claim"},
 		"jobqueue.spec.concurrency.limit":                    {"number of slots"},
+		"jobqueue.spec.direct":                               {"upstream is the absolute http or https address", "how many reservations are granted in a row while runs wait. Default: 10."},
+		"jobqueue.spec.onStale":                              {"Warn Fail", "Default: Warn."},
+		"directreservation.spec":                             {"type is the concurrency class whose slot is reserved", "claims are what is reserved"},
 		"directreservation.spec.renewTime":                   {"to show that it lives"},
 	} {
 		t.Run(path, func(t *testing.T) {
@@ -64,8 +76,9 @@ func TestKubectlGetShowsTheColumns(t *testing.T) {
 	}{
 		"jr": {httpRun, []string{"NAME", "PHASE", "QUEUE", "TYPE", "ATTEMPT", "RETRY-OF", "REASON", "STARTED", "FINISHED", "AGE"}},
 		"sj": {recurring, []string{"NAME", "SCHEDULE", "TIME-ZONE", "SUSPEND", "ACTIVE", "LAST", "NEXT", "AGE"}},
+		"jg": {group, []string{"NAME", "PHASE", "MODE", "ON-FAILURE", "SETTLED", "REASON", "STARTED", "FINISHED", "AGE"}},
 		"jq": {queue, []string{"NAME", "QUEUED", "RUNNING", "LIMIT", "RESERVED", "SUSPENDED", "AGE"}},
-		"dr": {reservation, []string{"NAME", "PHASE", "QUEUE", "HOLDER", "EXPIRES", "REASON", "AGE"}},
+		"dr": {reservation, []string{"NAME", "PHASE", "QUEUE", "TYPE", "HOLDER", "EXPIRES", "REASON", "AGE"}},
 		"ql": {ledger, []string{"NAME", "EPOCH", "AGE"}},
 	} {
 		t.Run(short, func(t *testing.T) {
@@ -76,10 +89,20 @@ func TestKubectlGetShowsTheColumns(t *testing.T) {
 	}
 }
 
+func TestKubectlGetTakesTheShortNamesTogether(t *testing.T) {
+	g := NewWithT(t)
+	for _, base := range []string{reservation, queue, group} {
+		stored(t, base)
+	}
+	out := kubectl(t, "get", "dr,jq,jg", "-n", namespace)
+	g.Expect(out).To(And(ContainSubstring("directreservation."), ContainSubstring("jobqueue."), ContainSubstring("jobgroup.")))
+	g.Expect(out).To(MatchRegexp(`jobgroup\S+ +Pending +Sequential +Stop`), "what applies is shown, said or not")
+}
+
 func TestKubectlGetRepriseShowsWhatUsersWorkWith(t *testing.T) {
 	g := NewWithT(t)
-	kinds := []string{"jobrun", "scheduledjob", "jobqueue", "directreservation"}
-	for _, base := range []string{httpRun, recurring, queue, reservation, ledger} {
+	kinds := []string{"jobrun", "scheduledjob", "jobgroup", "jobqueue", "directreservation"}
+	for _, base := range []string{httpRun, recurring, group, queue, reservation, ledger} {
 		stored(t, base)
 	}
 	var seen []string

@@ -28,6 +28,7 @@ type Intent struct {
 // Admissions are the runs that were admitted at about one time.
 type Admissions struct {
 	// at is when the last of them was admitted.
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('2200-01-01T00:00:00Z')",message="write a time of the years 1970 to 2199 like 2026-11-20T07:00:00Z"
 	At metav1.Time `json:"at"`
 	// count of the runs.
 	// +kubebuilder:validation:Minimum=1

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -90,7 +91,7 @@ func TestAStatusGivenWithTheSpecIsIgnored(t *testing.T) {
 }
 
 func TestNothingIsAddedToASpecThatIsInherited(t *testing.T) {
-	for _, base := range []string{httpRun, retryRun, tickRun, "{kind: JobRun, spec: {retryOf: a}}", "{kind: JobRun, spec: {" + richHTTP + "}}", queue} {
+	for _, base := range []string{httpRun, retryRun, tickRun, with(httpRun, "spec: {claims: [{name: ollama}]}"), "{kind: JobRun, spec: {retryOf: a}}", "{kind: JobRun, spec: {" + richHTTP + "}}", queue} {
 		NewWithT(t).Expect(stored(t, base).Object["spec"]).To(Equal(parsed(base)["spec"]))
 	}
 	template := stored(t, recurring).Object["spec"].(map[string]any)["runTemplate"]
@@ -114,6 +115,24 @@ func TestAScheduledJobShowsItsPolicies(t *testing.T) {
 	}
 }
 
+func TestAGroupShowsItsPoliciesAndWaits(t *testing.T) {
+	g := NewWithT(t)
+	o := stored(t, group)
+	g.Expect(o.Object["spec"]).To(And(HaveKeyWithValue("mode", "Sequential"), HaveKeyWithValue("onFailure", "Stop")))
+	g.Expect(o.Object["status"]).To(Equal(map[string]any{"phase": "Pending", "observedGeneration": int64(-1)}))
+}
+
+func TestNothingIsAddedToTheTemplateOfAMember(t *testing.T) {
+	g := NewWithT(t)
+	const own = `{queue: big, claims: [{name: ollama}], work: {http: {url: "https://work.example/"}}}`
+	members := "{members: [{name: a, runTemplate: " + own + "}]}"
+	for path, base := range map[string]string{"spec": "{kind: JobGroup, spec: " + members + "}", "spec.groupTemplate": "{kind: ScheduledJob, spec: {groupTemplate: " + members + "}}"} {
+		seen, _, err := unstructured.NestedSlice(stored(t, base).Object, strings.Split(path+".members", ".")...)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(seen).To(Equal([]any{map[string]any{"name": "a", "runTemplate": parsed(own)}}))
+	}
+}
+
 func TestANewQueueIsEmpty(t *testing.T) {
 	status := stored(t, queue).Object["status"]
 	NewWithT(t).Expect(status).To(Equal(map[string]any{"observedGeneration": int64(-1), "queued": int64(0), "running": int64(0), "reserved": int64(0)}))
@@ -121,7 +140,10 @@ func TestANewQueueIsEmpty(t *testing.T) {
 
 func TestEverySelectableFieldSelects(t *testing.T) {
 	samples := map[string]struct{ base, status string }{
-		"JobRun":            {with(tickRun, "spec: {retryOf: root, attempt: 1, chain: "+chainHere+"}"), "status: {phase: Running, slot: Held, queue: big}"},
+		"JobRun": {
+			with(tickRun, "spec: {scheduledTime: null, retryOf: root, attempt: 1, chain: "+chainHere+", groupRef: {name: novel, member: outline}}"), "status: {phase: Running, slot: Held, queue: big}",
+		},
+		"JobGroup":          {tickGroup, "status: {phase: Running}"},
 		"DirectReservation": {with(reservation, "spec: {queue: big}"), "status: {phase: Active}"},
 	}
 	for kind, crd := range definitions(t) {
@@ -141,15 +163,16 @@ func TestEverySelectableFieldSelects(t *testing.T) {
 }
 
 // A field that a later version adds to the spec has to be put on one side or the other.
-func TestEveryFieldOfARunIsEitherFixedOrFree(t *testing.T) {
-	spec := definitions(t)["JobRun"].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
-	for _, field := range slices.Sorted(maps.Keys(spec.Properties)) {
-		isFixed := false
-		for _, rule := range spec.XValidations {
-			isFixed = isFixed || strings.HasPrefix(rule.Message, field+" is immutable")
-		}
-		if isFixed == slices.Contains(free, field) {
-			t.Errorf("%s: a rule says that it is immutable: %t; listed as free: %t", field, isFixed, slices.Contains(free, field))
+func TestEveryFieldOfARunOrGroupIsEitherFixedOrFree(t *testing.T) {
+	for kind, free := range map[string][]string{"JobRun": free, "JobGroup": groupFree} {
+		spec := definitions(t)[kind].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+		for _, field := range slices.Sorted(maps.Keys(spec.Properties)) {
+			isFixed := slices.ContainsFunc(spec.XValidations, func(rule apiextensionsv1.ValidationRule) bool {
+				return strings.HasPrefix(rule.Message, field+" is immutable") || strings.HasPrefix(rule.Message, field+" are immutable")
+			})
+			if isFixed == slices.Contains(free, field) {
+				t.Errorf("%s %s: a rule says that it is immutable: %t; listed as free: %t", kind, field, isFixed, slices.Contains(free, field))
+			}
 		}
 	}
 }

@@ -33,13 +33,7 @@ func badTimes() []any {
 }
 
 func scheduledJobs() rules {
-	number := func(field string, least, most int) rules {
-		at := "spec." + field
-		return rules{
-			field + " is large enough": {base: manualWith(field), accept: set(at, least), refuse: set(at, least-1, -1000000), at: at, says: "greater than or equal to"},
-			field + " is small enough": {base: manualWith(field), accept: set(at, most), refuse: set(at, most+1, 2147483647), at: at, says: "less than or equal to"},
-		}
-	}
+	hand, group := start{base: manual}, start{base: `{kind: ScheduledJob, spec: {groupTemplate: {members: [` + groupMember + `]}}}`}
 	all := rules{
 		"it is recurring, for one time or by hand": {
 			base: manual, accept: []string{"{}", `spec: {schedule: "@daily"}`, `spec: {runAt: "2026-11-20T07:00:00Z"}`},
@@ -60,8 +54,11 @@ func scheduledJobs() rules {
 			base: manual, accept: []string{"{}"}, refuse: []string{"spec: {runTemplate: {work: null}}"},
 			at: "spec", says: "runTemplate.work is required: exactly one of job and http",
 		},
-		"there is a template": {
-			base: manual, accept: []string{"{}"}, refuse: []string{"spec: {runTemplate: null}"}, at: "spec.runTemplate", says: "Required value",
+		"a tick is a run or a group": {
+			base:   manual,
+			accept: []string{"{}", "spec: {runTemplate: null, groupTemplate: {members: [" + groupMember + "]}}"},
+			refuse: []string{"spec: {runTemplate: null}", "spec: {groupTemplate: {members: [" + groupMember + "]}}"},
+			at:     "spec", says: "set exactly one of runTemplate (a run) and groupTemplate (several runs in order)",
 		},
 		"there is a spec": {
 			base: manual, accept: []string{"{}"}, refuse: []string{"spec: null"}, at: "spec", says: "Required value",
@@ -108,8 +105,8 @@ func scheduledJobs() rules {
 		"missedRunPolicy is one of three": {
 			base: manual, accept: set("spec.missedRunPolicy", "RunOnce", "RunAll", "Skip"), refuse: set("spec.missedRunPolicy", "runonce", "", "Ignore"), at: "spec.missedRunPolicy", says: "supported values",
 		},
-		"concurrencyPolicy is one of two": {
-			base: manual, accept: set("spec.concurrencyPolicy", "Allow", "Forbid"), refuse: set("spec.concurrencyPolicy", "allow", "", "Replace"), at: "spec.concurrencyPolicy", says: "supported values",
+		"concurrencyPolicy is one of three": {
+			base: manual, accept: set("spec.concurrencyPolicy", "Allow", "Forbid", "Replace"), refuse: set("spec.concurrencyPolicy", "replace", "", "Cancel"), at: "spec.concurrencyPolicy", says: "supported values",
 		},
 		"a name leaves room for the time of a tick": {
 			base: manual, accept: set("metadata.name", "a", long(46), "a.b"), refuse: set("metadata.name", long(47), long(253)),
@@ -120,6 +117,14 @@ func scheduledJobs() rules {
 			accept: []string{
 				`spec: {schedule: "0 6 * * *", timeZone: Europe/Lisbon, suspend: true}`, `spec: {schedule: null, runAt: "2026-11-20T07:00:00Z", ttlSecondsAfterFired: 0}`,
 				"spec: {runTemplate: {work: {http: null, job: {template: {spec: {template: {spec: {nodeName: a, containers: [{name: main, image: busybox}]}}}}}}}}",
+				"spec: {runTemplate: null, groupTemplate: {members: [" + groupMember + "]}}",
+			},
+		},
+		"a group that is yet to come can be edited": {
+			base: with(group.base, "spec: {groupTemplate: {members: ["+groupMember+", "+otherMember+"]}}"), stored: created,
+			accept: []string{
+				"spec: {groupTemplate: {mode: Parallel, onFailure: Skip}}", "spec: {groupTemplate: {members: [" + otherMember + ", " + groupMember + "]}}",
+				"spec: {groupTemplate: {members: [" + otherMember + "]}}", "spec: {groupTemplate: null, runTemplate: {" + httpTemplate + "}}",
 			},
 		},
 		"no rule that Jobs have is in the way of an edit of the template": {
@@ -137,57 +142,20 @@ func scheduledJobs() rules {
 			}(),
 		},
 	}
-	for _, table := range []rules{
-		number("startingDeadlineSeconds", 1, 365*24*3600), number("maxQueuedRuns", 1, 1000), number("completedHistoryLimit", 0, 1000), number("failedHistoryLimit", 0, 1000),
-		number("ttlSecondsAfterFired", 0, 365*24*3600), scheduledJobStatus(),
-	} {
-		for sentence, r := range table {
-			all[sentence] = r
-		}
-	}
-	return all
-}
-
-// manualWith returns a ScheduledJob in which the field may be set.
-func manualWith(field string) string {
-	if field == "ttlSecondsAfterFired" {
-		return once
-	}
-	return manual
+	return joined(all, scheduledJobStatus(), group.group("spec.groupTemplate"),
+		hand.between("spec.startingDeadlineSeconds", 1, 365*24*3600), hand.between("spec.maxQueuedRuns", 1, 1000), hand.between("spec.completedHistoryLimit", 0, 1000),
+		hand.between("spec.failedHistoryLimit", 0, 1000), start{base: once}.between("spec.ttlSecondsAfterFired", 0, 365*24*3600))
 }
 
 func scheduledJobStatus() rules {
 	s := start{base: manual, stored: created}
-	active := func(items string) string { return "status: {active: " + items + "}" }
-	const (
-		good = `{name: a, uid: "$i", scheduledTime: "2026-11-20T07:00:00Z"}`
-		item = "status.active[0]."
-	)
-	one := func(name, uid string) []string {
-		return []string{active(`[{name: ` + name + `, uid: ` + uid + `, scheduledTime: "2026-11-20T07:00:00Z"}]`)}
-	}
-	return joined(s.conditions(), s.texts(map[string]int{"status.observedSchedule": 512, "status.lastRunName": 63, "status.nextScheduleTime": 64}), rules{
-		"there are at most 1000 active runs": {
-			base: manual, stored: created, accept: []string{active(list(1000, good))}, refuse: []string{active(list(1001, good))}, at: "status.active", says: "at most 1000 items",
-		},
-		"an active run is listed once": {
-			base: manual, stored: created, accept: []string{active(list(2, good))}, refuse: []string{active("[{name: a, uid: b, scheduledTime: \"2026-11-20T07:00:00Z\"}, {name: c, uid: b, scheduledTime: \"2026-11-20T07:00:00Z\"}]")},
-			at: "status.active[1]", says: "Duplicate value",
-		},
-		"an active run has a name": {
-			base: manual, stored: created, accept: one("a", "b"), refuse: []string{active(`[{uid: b, scheduledTime: "2026-11-20T07:00:00Z"}]`)}, at: item + "name", says: "Required value",
-		},
-		"an active run has a uid": {
-			base: manual, stored: created, accept: one("a", "b"), refuse: []string{active(`[{name: b, scheduledTime: "2026-11-20T07:00:00Z"}]`)}, at: item + "uid", says: "Required value",
-		},
-		"an active run has a tick": {
-			base: manual, stored: created, accept: one("a", "b"), refuse: []string{active("[{name: a, uid: b}]")}, at: item + "scheduledTime", says: "Required value",
-		},
-		"an active run's name has a bound": {
-			base: manual, stored: created, accept: one(long(63), "b"), refuse: one(long(64), "b"), at: item + "name", says: "may not be more than 63",
-		},
-		"an active run's uid has a bound": {
-			base: manual, stored: created, accept: one("a", long(64)), refuse: one("a", long(65)), at: item + "uid", says: "may not be more than 64",
-		},
-	})
+	const path, good = "status.active", `{name: a, uid: "$i", scheduledTime: "2026-11-20T07:00:00Z"}`
+	active := s.each(path, good)
+	return joined(s.conditions(), s.texts(map[string]int{"status.observedSchedule": 512, "status.lastRunName": 63, "status.nextScheduleTime": 64}),
+		s.distinct(path, good, 1000), active.texts(map[string]int{"name": 63, "uid": 64}),
+		rules{
+			"an active run has a name": active.needed("name"),
+			"an active run has a uid":  active.needed("uid"),
+			"an active run has a tick": active.needed("scheduledTime"),
+		})
 }

@@ -67,7 +67,7 @@ type ScheduledJobSpec struct {
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// startingDeadlineSeconds is how late a tick may be fired. Default: no limit.
+	// startingDeadlineSeconds is how late a tick may be fired, a wait for what it replaces included. Default: no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=31536000
@@ -195,6 +195,11 @@ type ScheduledJobStatus struct {
 	// lastSkippedTime is the latest tick that concurrencyPolicy Forbid skipped.
 	// +optional
 	LastSkippedTime *metav1.Time `json:"lastSkippedTime,omitempty"`
+
+	// replacingSince is the first tick that waits until what was unsettled before it is cancelled and has stopped
+	// (concurrencyPolicy Replace). The latest tick that has come by then fires.
+	// +optional
+	ReplacingSince *metav1.Time `json:"replacingSince,omitempty"`
 
 	// collisionCount is the number of foreign objects found under the name of a tick's run.
 	// +optional

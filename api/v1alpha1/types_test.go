@@ -28,6 +28,22 @@ func TestTerminalPhasesAreThoseThatNeverChange(t *testing.T) {
 	}
 }
 
+func TestAGroupAndItsMembersHaveFinalPhases(t *testing.T) {
+	g := NewWithT(t)
+	for phase, terminal := range map[v1alpha1.JobGroupPhase]bool{
+		v1alpha1.JobGroupPending: false, v1alpha1.JobGroupRunning: false, v1alpha1.JobGroupCancelling: false, "": false,
+		v1alpha1.JobGroupCompleted: true, v1alpha1.JobGroupFailed: true, v1alpha1.JobGroupSkipped: true, v1alpha1.JobGroupCancelled: true,
+	} {
+		g.Expect(phase.Terminal()).To(Equal(terminal), "%q", phase)
+	}
+	for phase, settled := range map[v1alpha1.GroupMemberPhase]bool{
+		v1alpha1.MemberWaiting: false, v1alpha1.MemberQueued: false, v1alpha1.MemberRunning: false, "": false,
+		v1alpha1.MemberCompleted: true, v1alpha1.MemberFailed: true, v1alpha1.MemberSkipped: true, v1alpha1.MemberCancelled: true,
+	} {
+		g.Expect(phase.Settled()).To(Equal(settled), "%q", phase)
+	}
+}
+
 func TestARunIsInProgressFromItsClaimToItsOutcome(t *testing.T) {
 	g := NewWithT(t)
 	for _, phase := range []v1alpha1.JobRunPhase{
@@ -74,7 +90,17 @@ func TestTheConstantsAreTheWordsOfTheAPI(t *testing.T) {
 		{"JobRun", "status.announcements.state", []any{v1alpha1.AnnouncementOwed, v1alpha1.AnnouncementDelivered, v1alpha1.AnnouncementAbandoned}},
 		{"JobRun", "spec.recoveryPolicy", []any{v1alpha1.RecoveryFail, v1alpha1.RecoveryAdopt}},
 		{"ScheduledJob", "spec.missedRunPolicy", []any{v1alpha1.MissedRunOnce, v1alpha1.MissedRunAll, v1alpha1.MissedSkip}},
-		{"ScheduledJob", "spec.concurrencyPolicy", []any{v1alpha1.ConcurrencyAllow, v1alpha1.ConcurrencyForbid}},
+		{"ScheduledJob", "spec.concurrencyPolicy", []any{v1alpha1.ConcurrencyAllow, v1alpha1.ConcurrencyForbid, v1alpha1.ConcurrencyReplace}},
+		{"ScheduledJob", "spec.groupTemplate.mode", []any{v1alpha1.GroupSequential, v1alpha1.GroupParallel}},
+		{"JobGroup", "spec.onFailure", []any{v1alpha1.GroupStop, v1alpha1.GroupContinue, v1alpha1.GroupSkip}},
+		{"JobGroup", "status.phase", []any{
+			v1alpha1.JobGroupPending, v1alpha1.JobGroupRunning, v1alpha1.JobGroupCancelling, v1alpha1.JobGroupCompleted, v1alpha1.JobGroupFailed, v1alpha1.JobGroupSkipped,
+			v1alpha1.JobGroupCancelled,
+		}},
+		{"JobGroup", "status.members.phase", []any{
+			v1alpha1.MemberWaiting, v1alpha1.MemberQueued, v1alpha1.MemberRunning, v1alpha1.MemberCompleted, v1alpha1.MemberFailed, v1alpha1.MemberSkipped, v1alpha1.MemberCancelled,
+		}},
+		{"JobQueue", "spec.onStale", []any{v1alpha1.StaleWarn, v1alpha1.StaleFail}},
 		{"DirectReservation", "status.phase", []any{
 			v1alpha1.ReservationPending, v1alpha1.ReservationActive, v1alpha1.ReservationGranted, v1alpha1.ReservationReleased, v1alpha1.ReservationExpired,
 		}},

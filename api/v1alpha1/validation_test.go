@@ -10,6 +10,7 @@ func TestTheAPIServerKeepsTheRules(t *testing.T) {
 		"of a template":          templateRules(),
 		"of a ScheduledJob":      scheduledJobs(),
 		"of a JobRun":            jobRuns(),
+		"of a JobGroup":          jobGroups(),
 		"of a JobQueue":          jobQueues(),
 		"of a DirectReservation": directReservations(),
 		"of a QueueLedger":       queueLedgers(),

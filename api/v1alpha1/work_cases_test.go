@@ -164,90 +164,18 @@ func noAddresses() []any {
 }
 
 func httpHeaders() rules {
-	const at = "work.http.headers"
-	header := func(fields string) string { return "work: {http: {headers: [{" + fields + "}]}}" }
-	named := func(names ...any) []string { return each(header("name: %q, value: a"), names...) }
-	valued := func(values ...any) []string { return each(header("name: a, value: %q"), values...) }
-	secret := func(names ...any) []string {
-		return each(header("name: a, secretKeyRef: {name: %q, key: token}"), names...)
-	}
-	key := func(keys ...any) []string {
-		return each(header("name: a, secretKeyRef: {name: work, key: %q}"), keys...)
-	}
-	return rules{
-		"a header has a value in clear or from a Secret": {
-			base: httpTemplate, accept: []string{header("name: a, value: b"), header(`name: a, value: ""`), header("name: a, secretKeyRef: {name: b, key: c}")},
-			refuse: []string{header("name: a"), header("name: a, value: b, secretKeyRef: {name: b, key: c}")},
-			at:     at + "[0]", says: "set exactly one of value and secretKeyRef",
-		},
-		"what the manager sets cannot be set": {
-			base: httpTemplate, accept: named("Authorization", "X-Host", "Content-Type", "Accept"),
-			refuse: named("Host", "HOST", "content-length", "Transfer-Encoding", "Connection", "Keep-Alive", "Upgrade", "TE", "Trailer", "Proxy-Authorization", "Proxy-Connection",
-				"Idempotency-Key", "idempotency-key", "Reprise-Run", "Reprise-Attempt"),
-			at: at + "[0]", says: "this header is set by the manager",
-		},
+	s := start{base: httpTemplate}
+	return joined(s.headers("work.http.headers", 32), rules{
 		"with an event the type of the content is set": {
-			base: httpTemplate, accept: []string{header("name: Content-Type, value: text/plain"), "work: {http: {cloudEvent: {type: a}, headers: [{name: Accept, value: b}]}}"},
+			base: httpTemplate,
+			accept: []string{
+				"work: {http: {headers: [{name: Content-Type, value: text/plain}]}}",
+				"work: {http: {cloudEvent: {type: a}, headers: [{name: Accept, value: b}]}}",
+			},
 			refuse: []string{"work: {http: {cloudEvent: {type: a}, headers: [{name: Accept, value: b}, {name: content-TYPE, value: text/plain}]}}"},
 			at:     "work.http", says: "with a cloudEvent the Content-Type is set by the manager; use cloudEvent.dataContentType for the type of the body",
 		},
-		"a header needs a name": {
-			base: httpTemplate, accept: named("a"), refuse: []string{header("value: a")}, at: at + "[0].name", says: "Required value",
-		},
-		"a header's name is not empty": {
-			base: httpTemplate, accept: named("a"), refuse: named(""), at: at + "[0].name", says: "at least 1 chars long",
-		},
-		"a header's name has at most 128 letters": {
-			base: httpTemplate, accept: named(long(128)), refuse: named(long(129)), at: at + "[0].name", says: "may not be more than 128",
-		},
-		"a header's name is a token": {
-			base: httpTemplate, accept: named("X-Team", "x_team.1", "!#$%&'*+.^_|~-"), refuse: named("a b", "a:", "ä", "a\r", "a\n", "(a)", "a/b"), at: at + "[0].name", says: "should match",
-		},
-		"a header's value has at most 8192 letters": {
-			base: httpTemplate, accept: valued(long(8192)), refuse: valued(long(8193)), at: at + "[0].value", says: "may not be more than 8192",
-		},
-		"a header's value is one line": {
-			base: httpTemplate, accept: valued("", "a b", "a\tb", "Bearer ä", `"quoted"`), refuse: valued("a\r\nb: c", "a\nb", "a\rb", "a\x00b", "\x7f", "\x1b"), at: at + "[0].value", says: "should match",
-		},
-		"header names differ in more than case": {
-			base: httpTemplate, accept: []string{"work: {http: {headers: [{name: a, value: b}, {name: b, value: b}]}}"},
-			refuse: []string{"work: {http: {headers: [{name: a, value: b}, {name: A, value: b}]}}"},
-			at:     at, says: "header names must be unique; upper and lower case are the same",
-		},
-		"a header is named once": {
-			base: httpTemplate, accept: []string{"work: {http: {headers: [{name: a, value: b}, {name: b, value: b}]}}"},
-			refuse: []string{"work: {http: {headers: [{name: a, value: b}, {name: a, value: c}]}}"},
-			at:     at + "[1]", says: "Duplicate value", also: []string{"header names must be unique"},
-		},
-		"there are at most 32 headers": {
-			base: httpTemplate, accept: each("work: {http: {headers: %s}}", list(32, "{name: a$i, value: b}")), refuse: each("work: {http: {headers: %s}}", list(33, "{name: a$i, value: b}")),
-			at: at, says: "at most 32 items",
-		},
-		"a Secret is named as Secrets are": {
-			base: httpTemplate, accept: secret("work", "a.b-c", long(253)), refuse: secret("Work", "a/b", "-a", "a_b"), at: at + "[0].secretKeyRef.name", says: "should match",
-		},
-		"a Secret's name is not empty": {
-			base: httpTemplate, accept: secret("a"), refuse: secret(""), at: at + "[0].secretKeyRef.name", says: "at least 1 chars long",
-		},
-		"a Secret's name has at most 253 letters": {
-			base: httpTemplate, accept: secret(long(253)), refuse: secret(long(254)), at: at + "[0].secretKeyRef.name", says: "may not be more than 253",
-		},
-		"a Secret has to be named": {
-			base: httpTemplate, accept: secret("work"), refuse: []string{header("name: a, secretKeyRef: {key: token}")}, at: at + "[0].secretKeyRef.name", says: "Required value",
-		},
-		"a key of a Secret is written as keys are": {
-			base: httpTemplate, accept: key("token", "A_b.c-1"), refuse: key("a/b", "a b", "ä"), at: at + "[0].secretKeyRef.key", says: "should match",
-		},
-		"a key of a Secret is not empty": {
-			base: httpTemplate, accept: key("a"), refuse: key(""), at: at + "[0].secretKeyRef.key", says: "at least 1 chars long",
-		},
-		"a key of a Secret has at most 253 letters": {
-			base: httpTemplate, accept: key(long(253)), refuse: key(long(254)), at: at + "[0].secretKeyRef.key", says: "may not be more than 253",
-		},
-		"a key of a Secret has to be named": {
-			base: httpTemplate, accept: key("token"), refuse: []string{header("name: a, secretKeyRef: {name: work}")}, at: at + "[0].secretKeyRef.key", says: "Required value",
-		},
-	}
+	})
 }
 
 func cloudEvents() rules {

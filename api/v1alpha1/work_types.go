@@ -94,7 +94,6 @@ type ResourceClaim struct {
 
 	// count is how many are taken. Default: 1.
 	// +optional
-	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	Count int32 `json:"count,omitempty"`

@@ -1434,6 +1434,10 @@ func (in *ScheduledJobStatus) DeepCopyInto(out *ScheduledJobStatus) {
 		in, out := &in.LastSkippedTime, &out.LastSkippedTime
 		*out = (*in).DeepCopy()
 	}
+	if in.ReplacingSince != nil {
+		in, out := &in.ReplacingSince, &out.ReplacingSince
+		*out = (*in).DeepCopy()
+	}
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
 		*out = make([]v1.Condition, len(*in))

@@ -27,6 +27,14 @@ func bind(flags *flag.FlagSet, o *operator.Options) {
 	flags.StringVar(&o.ProbeAddress, "health-probe-bind-address", o.ProbeAddress, "Address of /healthz and /readyz; 0 is off.")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "Address of /metrics; 0 is off.")
 	flags.BoolVar(&o.MetricsSecure, "metrics-secure", o.MetricsSecure, "Serve metrics over TLS, to clients that the API server authenticates and authorises.")
+	flags.StringVar(&o.DirectAddress, "direct-bind-address", o.DirectAddress, "Address of direct access over HTTPS; 0 is off.")
+	flags.StringVar(&o.DirectCertDir, "direct-cert-dir", o.DirectCertDir,
+		"Directory of tls.crt and tls.key for direct access, read again when they change (default a certificate made at the start).")
+	flags.StringVar(&o.DirectAudience, "direct-audience", o.DirectAudience, "What the tokens of direct access must be meant for.")
+	flags.DurationVar(&o.Startup.Window, "startup-window", o.Startup.Window,
+		"How long queues are throttled after a manager has started to lead; 0 is off. A queue's spec.startup wins.")
+	flags.DurationVar(&o.Startup.Stagger, "startup-stagger", o.Startup.Stagger, "Time between the opening of one slot of a queue and the next.")
+	flags.IntVar(&o.Startup.BurstLimit, "startup-burst-limit", o.Startup.BurstLimit, "How many runs a queue admits per slot during the window.")
 	flags.BoolVar(&o.CleanupStaleOnStartup, "cleanup-stale-on-startup", o.CleanupStaleOnStartup,
 		"Resolve runs that an earlier manager left Running or Cancelling. Without it they are marked Orphaned and keep their slots.")
 	flags.Func("recovery-policy", "Policy of runs that name none, for work found alive after a restart: Fail or Adopt (default Fail).", func(s string) error {

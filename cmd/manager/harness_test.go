@@ -59,7 +59,7 @@ func (w *world) runAs(kubeconfig string, env []string, args ...string) *process 
 	probes, metrics := address(w.t), address(w.t)
 	p := launch(w.t, env, append(slices.Clone(args),
 		"--kubeconfig="+kubeconfig, "--namespaces="+w.ns, "--leader-elect-namespace="+w.ns,
-		"--health-probe-bind-address="+probes, "--metrics-bind-address="+metrics, "--allow-outgoing-cidr=127.0.0.0/8",
+		"--health-probe-bind-address="+probes, "--metrics-bind-address="+metrics, "--allow-outgoing-cidr=127.0.0.0/8", "--startup-window=0",
 	)...)
 	p.probes, p.metrics = probes, metrics
 	return p

@@ -20,7 +20,7 @@ import (
 // decided is what becomes of the reservation for the manager of the test, and when it is looked at again.
 func decided(d *batchv1alpha1.DirectReservation, now time.Time) (*batchv1alpha1.DirectReservation, time.Duration) {
 	v := recovery.DecideReservation(d, epoch.New(noon, 2), now)
-	s := decide(d, v, now)
+	s := decide(d, v, obstacle{}, now)
 	next := d.DeepCopy()
 	if s.change != nil {
 		s.change(next)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/controllers/ending"
@@ -27,6 +28,7 @@ import (
 
 // +kubebuilder:rbac:groups=batch.reprise.dev,resources=directreservations,verbs=get;list;watch
 // +kubebuilder:rbac:groups=batch.reprise.dev,resources=directreservations/status,verbs=update
+// +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobqueues,verbs=get;list;watch
 
 // maxBackoff caps how long a reservation waits after an error: less than any lease that anyone would choose.
 const maxBackoff = 10 * time.Second
@@ -48,11 +50,13 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 }
 
-// SetupWithManager starts the reconciler once the manager leads.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+// SetupWithManager starts the reconciler once the manager leads. holds announces reservations that their queue can never
+// grant, or can again.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, holds source.Source) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("directreservation").
 		For(&batchv1alpha1.DirectReservation{}).
+		WatchesRawSource(holds).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 8,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, maxBackoff),
@@ -84,7 +88,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		judged.Status.Epoch, judged.Status.FencedBy = "", ""
 		verdict = recovery.DecideReservation(judged, me, now)
 	}
-	step := decide(dr, verdict, now)
+	o, err := r.obstacle(ctx, dr)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	step := decide(dr, verdict, o, now)
 	next, err := r.carryOut(ctx, dr, step)
 	if next == nil || err != nil {
 		return ctrl.Result{}, err
@@ -102,9 +110,11 @@ type step struct {
 	again  time.Duration
 }
 
-// decide is the rule, in order: what the holder asks for, what recovery and the time say, what the holder renews.
-func decide(dr *batchv1alpha1.DirectReservation, v recovery.ReservationVerdict, now time.Time) step {
+// decide is the rule, in order: what the holder asks for, what recovery and the time say, what the holder renews, what
+// stands in the way.
+func decide(dr *batchv1alpha1.DirectReservation, v recovery.ReservationVerdict, o obstacle, now time.Time) step {
 	due, _, _ := reservation.Due(dr)
+	held := hold(dr, o, now)
 	switch renewed := reservation.Renewal(dr, now); {
 	case v.Kind == recovery.ReservationDeposed:
 		return step{}
@@ -116,6 +126,8 @@ func decide(dr *batchv1alpha1.DirectReservation, v recovery.ReservationVerdict, 
 		return step{change: func(d *batchv1alpha1.DirectReservation) { reservation.Renew(d, renewed) }}
 	case dr.Status.ExpiresAt == nil && dr.Status.Phase == batchv1alpha1.ReservationPending:
 		return step{change: func(d *batchv1alpha1.DirectReservation) { reservation.See(d, now) }, again: due.Sub(now)}
+	case held != nil:
+		return step{change: held, again: max(due.Sub(now), time.Millisecond)}
 	case !due.IsZero():
 		return step{again: max(nextLook(dr, due, now).Sub(now), time.Millisecond)}
 	default:

@@ -116,8 +116,12 @@ func byIndex(t *testing.T) func(context.Context, client.WithWatch, client.Object
 		if err := api.List(ctx, list, client.InNamespace(o.Namespace)); err != nil {
 			return err
 		}
-		runs := list.(*batchv1alpha1.JobRunList)
-		runs.Items = slices.DeleteFunc(runs.Items, func(r batchv1alpha1.JobRun) bool { return !slices.Contains(of[by.Field](&r), by.Value) })
+		switch list := list.(type) {
+		case *batchv1alpha1.JobRunList:
+			list.Items = slices.DeleteFunc(list.Items, func(r batchv1alpha1.JobRun) bool { return !slices.Contains(of[by.Field](&r), by.Value) })
+		case *batchv1alpha1.JobGroupList:
+			list.Items = slices.DeleteFunc(list.Items, func(g batchv1alpha1.JobGroup) bool { return !slices.Contains(of[by.Field](&g), by.Value) })
+		}
 		return nil
 	}
 }
@@ -126,6 +130,22 @@ func byIndex(t *testing.T) func(context.Context, client.WithWatch, client.Object
 func (w *world) chain(root *batchv1alpha1.JobRun) ctrl.Result {
 	w.t.Helper()
 	result, err := w.reconciler().ReconcileChain(w.ctx, w.request(string(root.UID)))
+	w.Expect(err).NotTo(HaveOccurred())
+	return result
+}
+
+// expire looks at the group by its time to live.
+func (w *world) expire(g *batchv1alpha1.JobGroup) ctrl.Result {
+	w.t.Helper()
+	result, err := w.reconciler().ReconcileGroup(w.ctx, w.request(g.Name))
+	w.Expect(err).NotTo(HaveOccurred())
+	return result
+}
+
+// reservation looks at the reservation by its time to live.
+func (w *world) reservation(dr *batchv1alpha1.DirectReservation) ctrl.Result {
+	w.t.Helper()
+	result, err := w.reconciler().ReconcileReservation(w.ctx, w.request(dr.Name))
 	w.Expect(err).NotTo(HaveOccurred())
 	return result
 }
@@ -214,9 +234,91 @@ func (w *world) run(name string, changes ...change) *batchv1alpha1.JobRun {
 	return r
 }
 
-func (w *world) write(r *batchv1alpha1.JobRun) {
+func (w *world) write(o client.Object) {
 	w.t.Helper()
-	w.Expect(w.api.Status().Update(w.ctx, r)).To(Succeed())
+	w.Expect(w.api.Status().Update(w.ctx, o)).To(Succeed())
+}
+
+type changeGroup func(*batchv1alpha1.JobGroup)
+
+// group creates a group that has ended at the beginning of the test, Completed unless changed.
+func (w *world) group(name string, changes ...changeGroup) *batchv1alpha1.JobGroup {
+	w.t.Helper()
+	g := &batchv1alpha1.JobGroup{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}}
+	g.Spec.Members = []batchv1alpha1.GroupMember{{Name: "member", RunTemplate: batchv1alpha1.JobRunTemplateSpec{Work: work()}}}
+	for _, c := range changes {
+		c(g)
+	}
+	w.Expect(w.api.Create(w.ctx, g)).To(Succeed())
+	g.Status.Phase = batchv1alpha1.JobGroupCompleted
+	g.Status.FinishedAt = ptr.To(metav1.NewTime(w.begun))
+	for _, c := range changes {
+		c(g)
+	}
+	w.write(g)
+	return g
+}
+
+func groupTTL(seconds int32) changeGroup {
+	return func(g *batchv1alpha1.JobGroup) { g.Spec.TTLSecondsAfterFinished = &seconds }
+}
+
+func groupIn(phase batchv1alpha1.JobGroupPhase) changeGroup {
+	return func(g *batchv1alpha1.JobGroup) { g.Status.Phase = phase }
+}
+
+func groupScheduled(g *batchv1alpha1.JobGroup) {
+	g.Spec.ScheduledJobRef = &batchv1alpha1.ObjectName{Name: "sj"}
+}
+
+// memberOf makes the run a member of the group, as the manager makes it.
+func memberOf(g *batchv1alpha1.JobGroup) change {
+	return func(r *batchv1alpha1.JobRun) {
+		r.Spec.GroupRef = &batchv1alpha1.GroupMemberRef{Name: g.Name, Member: "member"}
+		ownedBy(g)(r)
+	}
+}
+
+func ownedBy(g *batchv1alpha1.JobGroup) change {
+	return func(r *batchv1alpha1.JobRun) {
+		r.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(g, batchv1alpha1.GroupVersion.WithKind("JobGroup"))}
+	}
+}
+
+// groupsLeft are the names of the groups that there are.
+func (w *world) groupsLeft() []string {
+	w.t.Helper()
+	list := &batchv1alpha1.JobGroupList{}
+	w.Expect(w.api.List(w.ctx, list, client.InNamespace(w.ns))).To(Succeed())
+	names := []string{}
+	for _, g := range list.Items {
+		names = append(names, g.Name)
+	}
+	return names
+}
+
+// reserve creates a reservation that was released at the beginning of the test, with its time to live.
+func (w *world) reserve(name string, ttl *int32) *batchv1alpha1.DirectReservation {
+	w.t.Helper()
+	dr := &batchv1alpha1.DirectReservation{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}}
+	dr.Spec.TTLSecondsAfterFinished = ttl
+	w.Expect(w.api.Create(w.ctx, dr)).To(Succeed())
+	dr.Status.Phase = batchv1alpha1.ReservationReleased
+	dr.Status.FinishedAt = ptr.To(metav1.NewTime(w.begun))
+	w.write(dr)
+	return dr
+}
+
+// reservationsLeft are the names of the reservations that there are.
+func (w *world) reservationsLeft() []string {
+	w.t.Helper()
+	list := &batchv1alpha1.DirectReservationList{}
+	w.Expect(w.api.List(w.ctx, list, client.InNamespace(w.ns))).To(Succeed())
+	names := []string{}
+	for _, dr := range list.Items {
+		names = append(names, dr.Name)
+	}
+	return names
 }
 
 // left are the names of the runs that there are.

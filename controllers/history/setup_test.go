@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/controllers/index"
 )
 
@@ -52,4 +53,35 @@ func TestTheControllersRemoveByThemselves(t *testing.T) {
 	kept.Spec.TTLSecondsAfterFinished = ptr.To[int32](0)
 	w.Expect(w.api.Update(w.ctx, kept)).To(Succeed())
 	w.Eventually(w.left).Should(BeEmpty())
+}
+
+func TestTheControllersRemoveGroupsAndReservationsByThemselves(t *testing.T) {
+	w := newWorld(t)
+	sj := w.schedule(1, 1)
+	w.run("dated-m", memberOf(w.group("dated", groupTTL(60))))
+	w.run("old-m", memberOf(w.group("old", groupScheduled)))
+	w.group("older", groupScheduled)
+	kept := w.reserve("kept", nil)
+	w.reserve("dated", ptr.To[int32](60))
+	running := w.group("running", groupIn(batchv1alpha1.JobGroupRunning))
+	w.run("running-m", memberOf(running), ttl(0))
+	w.start()
+	w.Eventually(w.groupsLeft).Should(Equal([]string{"older", "running"}))
+	w.Eventually(w.left).Should(Equal([]string{"running-m"}))
+	w.Eventually(w.reservationsLeft).Should(Equal([]string{"kept"}))
+
+	running.Status.Phase = batchv1alpha1.JobGroupCompleted
+	w.write(running)
+	w.Eventually(w.left).Should(BeEmpty(), "the end of its group frees a member")
+	running.Spec.TTLSecondsAfterFinished = ptr.To[int32](0)
+	w.Expect(w.api.Update(w.ctx, running)).To(Succeed())
+	w.Eventually(w.groupsLeft).Should(Equal([]string{"older"}))
+	w.group("newer", groupScheduled, groupEndedAfter(w, 1))
+	w.Eventually(w.groupsLeft).Should(Equal([]string{"newer"}))
+	sj.Spec.CompletedHistoryLimit = ptr.To[int32](0)
+	w.Expect(w.api.Update(w.ctx, sj)).To(Succeed())
+	w.Eventually(w.groupsLeft).Should(BeEmpty())
+	kept.Spec.TTLSecondsAfterFinished = ptr.To[int32](0)
+	w.Expect(w.api.Update(w.ctx, kept)).To(Succeed())
+	w.Eventually(w.reservationsLeft).Should(BeEmpty())
 }

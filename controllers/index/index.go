@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/history"
 	"reprise.dev/reprise/internal/run"
 )
 
@@ -20,8 +21,13 @@ const (
 	Chain = "chain"
 	// ScheduledJob finds the runs of a ScheduledJob by its name, retries included.
 	ScheduledJob = "scheduledJob"
+	// Group finds the runs of a JobGroup by its name: those of its members, and the retries that the manager made of them. A
+	// person's retry is found by its chain alone.
+	Group = "group"
 	// StalledQueue finds the Queued runs that are held, by the name of their queue.
 	StalledQueue = "stalledQueue"
+	// ScheduledJobGroups finds the JobGroups of a ScheduledJob by its name.
+	ScheduledJobGroups = "scheduledJobGroups"
 )
 
 // Register adds every index to the cache. Call it once, before the cache starts.
@@ -29,31 +35,42 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 	for name, of := range map[string]func(*batchv1alpha1.JobRun) string{
 		Phase:        func(r *batchv1alpha1.JobRun) string { return string(r.Status.Phase) },
 		Chain:        func(r *batchv1alpha1.JobRun) string { return string(run.ChainUID(r)) },
-		ScheduledJob: scheduledJob,
+		ScheduledJob: func(r *batchv1alpha1.JobRun) string { return nameIn(r.Spec.ScheduledJobRef) },
+		Group:        func(r *batchv1alpha1.JobRun) string { return history.GroupOf(r).Name },
 		StalledQueue: stalledQueue,
 	} {
-		err := indexer.IndexField(ctx, &batchv1alpha1.JobRun{}, name, func(o client.Object) []string {
-			r, ok := o.(*batchv1alpha1.JobRun)
-			if !ok {
-				return nil
-			}
-			if value := of(r); value != "" {
-				return []string{value}
-			}
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("adding index %s: %w", name, err)
+		if err := add(ctx, indexer, &batchv1alpha1.JobRun{}, name, of); err != nil {
+			return err
 		}
+	}
+	return add(ctx, indexer, &batchv1alpha1.JobGroup{}, ScheduledJobGroups, func(g *batchv1alpha1.JobGroup) string {
+		return nameIn(g.Spec.ScheduledJobRef)
+	})
+}
+
+// add adds an index of the objects of one kind. An object of which nothing is told is not in it.
+func add[T client.Object](ctx context.Context, indexer client.FieldIndexer, kind T, name string, of func(T) string) error {
+	err := indexer.IndexField(ctx, kind, name, func(o client.Object) []string {
+		object, ok := o.(T)
+		if !ok {
+			return nil
+		}
+		if value := of(object); value != "" {
+			return []string{value}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("adding index %s: %w", name, err)
 	}
 	return nil
 }
 
-func scheduledJob(r *batchv1alpha1.JobRun) string {
-	if r.Spec.ScheduledJobRef == nil {
+func nameIn(ref *batchv1alpha1.ObjectName) string {
+	if ref == nil {
 		return ""
 	}
-	return r.Spec.ScheduledJobRef.Name
+	return ref.Name
 }
 
 func stalledQueue(r *batchv1alpha1.JobRun) string {

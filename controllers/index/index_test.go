@@ -5,6 +5,8 @@ package index_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"reflect"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -19,10 +21,15 @@ import (
 type cache map[string]client.IndexerFunc
 
 func (c cache) IndexField(_ context.Context, o client.Object, field string, of client.IndexerFunc) error {
-	if _, ok := o.(*batchv1alpha1.JobRun); !ok {
-		return errors.New("not an index of runs")
+	if _, twice := c[field]; twice {
+		return fmt.Errorf("two indexes named %s", field)
 	}
-	c[field] = of
+	c[field] = func(found client.Object) []string {
+		if reflect.TypeOf(found) != reflect.TypeOf(o) {
+			return nil
+		}
+		return of(found)
+	}
 	return nil
 }
 
@@ -63,6 +70,21 @@ func TestWhereARunIsFound(t *testing.T) {
 			func(r *batchv1alpha1.JobRun) { r.Spec.ScheduledJobRef = &batchv1alpha1.ObjectName{Name: "nightly"} },
 			found{index.Phase: {"Queued"}, index.Chain: {"uid"}, index.ScheduledJob: {"nightly"}},
 		},
+		"a member of a group by the name of the group": {
+			func(r *batchv1alpha1.JobRun) {
+				r.Spec.GroupRef = &batchv1alpha1.GroupMemberRef{Name: "release", Member: "build"}
+			},
+			found{index.Phase: {"Queued"}, index.Chain: {"uid"}, index.Group: {"release"}},
+		},
+		"a retry of a member by the name of the group that owns it": {
+			func(r *batchv1alpha1.JobRun) {
+				r.Spec.Chain = &batchv1alpha1.Chain{RootUID: "uid-of-root"}
+				r.OwnerReferences = []metav1.OwnerReference{{
+					APIVersion: batchv1alpha1.GroupVersion.String(), Kind: "JobGroup", Name: "release", UID: "uid-of-group", Controller: new(true),
+				}}
+			},
+			found{index.Phase: {"Queued"}, index.Chain: {"uid-of-root"}, index.Group: {"release"}},
+		},
 		"a run that is held by its queue": {
 			stalled,
 			found{index.Phase: {"Queued"}, index.Chain: {"uid"}, index.StalledQueue: {"gpu"}},
@@ -90,6 +112,18 @@ func TestWhereARunIsFound(t *testing.T) {
 			NewWithT(t).Expect(got).To(Equal(c.want))
 		})
 	}
+}
+
+func TestAGroupIsFoundByTheNameOfItsScheduledJob(t *testing.T) {
+	g := NewWithT(t)
+	indexes := cache{}
+	g.Expect(index.Register(t.Context(), indexes)).To(Succeed())
+	group := &batchv1alpha1.JobGroup{}
+	for field, of := range indexes {
+		g.Expect(of(group)).To(BeEmpty(), field)
+	}
+	group.Spec.ScheduledJobRef = &batchv1alpha1.ObjectName{Name: "nightly"}
+	g.Expect(indexes[index.ScheduledJobGroups](group)).To(Equal([]string{"nightly"}))
 }
 
 func TestAnIndexThatCannotBeAddedIsAnError(t *testing.T) {

@@ -29,8 +29,8 @@ type ticket struct {
 }
 
 // claim swaps the batch into the ledger and then claims slots, each with exactly the version that the swap recorded.
-func (p *pass) claim(ctx context.Context, entries []admission.Entry) error {
-	tickets, err := p.tickets(ctx, entries)
+func (p *pass) claim(ctx context.Context, d admission.Decision) error {
+	tickets, err := p.tickets(ctx, d.Admit)
 	if len(tickets) == 0 || err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (p *pass) claim(ctx context.Context, entries []admission.Entry) error {
 	for i, t := range tickets {
 		intents[i] = batchv1alpha1.Intent{Kind: string(t.entry.Kind), Name: t.entry.Name, UID: t.entry.UID, ResourceVersion: t.entry.Version()}
 	}
-	if err := p.swap(ctx, intents); err != nil {
+	if err := p.swap(ctx, intents, memory(d.Book)); err != nil {
 		return err
 	}
 	var group errgroup.Group
@@ -53,12 +53,12 @@ func (p *pass) claim(ctx context.Context, entries []admission.Entry) error {
 }
 
 // swap records the batch. A ledger that was deleted has the queue taken over once more.
-func (p *pass) swap(ctx context.Context, intents []batchv1alpha1.Intent) error {
+func (p *pass) swap(ctx context.Context, intents []batchv1alpha1.Intent, memory ledger.Memory) error {
 	// A process that ends admits nothing more.
 	if err := p.Gate.Wait(ctx); err != nil {
 		return err
 	}
-	err := p.queue.ledger.Swap(ctx, intents)
+	err := p.queue.ledger.Swap(ctx, intents, memory)
 	if errors.Is(err, ledger.ErrLost) {
 		p.queue.ledger = nil
 	}

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
-	"reprise.dev/reprise/internal/admission"
 	"reprise.dev/reprise/internal/executor"
 	"reprise.dev/reprise/internal/incarnation"
 )
@@ -54,6 +53,8 @@ type Options struct {
 	Work Work
 	// Clock is read once per reconcile.
 	Clock clock.PassiveClock
+	// Startup is the throttle of queues that set none of their own.
+	Startup Startup
 	// HTTPDeadline returns when a call that starts now for the run ends at the latest.
 	HTTPDeadline func(r *batchv1alpha1.JobRun, now time.Time) time.Time
 	// JobName returns the name of the Job for the run.
@@ -64,8 +65,9 @@ type Options struct {
 type Dispatcher struct {
 	Options
 	registry
-	wakes wakes
-	holds wakes
+	wakes        wakes
+	holds        wakes
+	reservations wakes
 	// starts bounds how many works are begun at once.
 	starts chan struct{}
 }
@@ -153,17 +155,4 @@ func (d *Dispatcher) missing(ctx context.Context, q *queue) error {
 		d.holds.wake(types.NamespacedName{Namespace: q.key.Namespace, Name: name})
 	}
 	return nil
-}
-
-// limits returns the rules of a queue that are in force.
-func limits(jq *batchv1alpha1.JobQueue) admission.Limits {
-	return admission.Limits{Limit: int(limit(jq)), Suspend: jq.Spec.Suspend}
-}
-
-// limit returns the number of slots of a queue: 1 unless it says otherwise.
-func limit(jq *batchv1alpha1.JobQueue) int32 {
-	if c := jq.Spec.Concurrency; c != nil && c.Limit != nil {
-		return *c.Limit
-	}
-	return 1
 }

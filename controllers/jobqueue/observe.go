@@ -4,6 +4,7 @@ package jobqueue
 
 import (
 	"context"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -47,12 +48,15 @@ func (d *Dispatcher) upsert(r *batchv1alpha1.JobRun, confirmed bool) bool {
 	counts := q.model.Upsert(e)
 	if counts {
 		d.remember(r.UID, key)
-		d.await(r.UID, unready{name: client.ObjectKeyFromObject(r), schedule: scheduleOf(r)}, !confirmed || !admissible)
+		d.await(r.UID, unready{name: client.ObjectKeyFromObject(r), creator: creatorOf(r)}, !confirmed || !admissible)
 		q.name(r.UID, r.Name, e.Waiting)
 	}
 	if counts && r.Status.Slot == batchv1alpha1.SlotFree {
 		q.sign(r.UID, e.ChainUID, own, false)
 		d.started.drop(r.UID)
+		if run.StopConfirmed(r) {
+			q.confirm(r.UID, e.ChainUID)
+		}
 	}
 	q.mu.Unlock()
 	d.confirmRetry(r)
@@ -70,7 +74,7 @@ func (d *Dispatcher) observeRunGone(r *batchv1alpha1.JobRun) {
 	q.mu.Lock()
 	q.model.Delete(r.UID)
 	q.name(r.UID, r.Name, false)
-	lives := len(q.works[r.UID]) > 0 || run.HoldsSlot(r)
+	lives := (len(q.works[r.UID]) > 0 && !q.confirmed[r.UID]) || run.HoldsSlot(r)
 	if lives {
 		q.sign(r.UID, run.ChainUID(r), own, true)
 		q.abandoned[r.UID] = abandoned{run: r}
@@ -95,48 +99,60 @@ func (d *Dispatcher) confirmed(r *batchv1alpha1.JobRun) bool {
 	case r.Spec.ScheduledTime != nil:
 		sj := &batchv1alpha1.ScheduledJob{}
 		err := d.Client.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: r.Spec.ScheduledJobRef.Name}, sj)
-		return err == nil && activeIn(sj, r.UID)
+		return err == nil && slices.ContainsFunc(sj.Status.Active, func(a batchv1alpha1.ActiveRun) bool { return a.UID == r.UID })
+	case r.Spec.GroupRef != nil:
+		group := &batchv1alpha1.JobGroup{}
+		err := d.Client.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: r.Spec.GroupRef.Name}, group)
+		return err == nil && slices.ContainsFunc(group.Status.Members, func(m batchv1alpha1.GroupMemberStatus) bool { return m.RunUID == r.UID })
 	default:
 		return true
 	}
-}
-
-func activeIn(sj *batchv1alpha1.ScheduledJob, uid types.UID) bool {
-	for _, a := range sj.Status.Active {
-		if a.UID == uid {
-			return true
-		}
-	}
-	return false
 }
 
 // admissible reports whether the run is there to stay, has work, and the owner that its metadata records exists. Without that the run
 // comes from a backup.
 func (d *Dispatcher) admissible(r *batchv1alpha1.JobRun) bool {
-	owner := metav1.GetControllerOf(r)
 	switch {
 	case r.Status.Phase != batchv1alpha1.JobRunQueued:
 		return true
 	case r.DeletionTimestamp != nil || d.Work.For(r) == nil:
 		return false
-	case owner == nil || owner.Kind != "ScheduledJob":
+	}
+	owner := metav1.GetControllerOf(r)
+	if owner == nil {
 		return true
 	}
-	sj := &batchv1alpha1.ScheduledJob{}
-	err := d.Client.Get(context.Background(), types.NamespacedName{Namespace: r.Namespace, Name: owner.Name}, sj)
-	return err == nil && sj.UID == owner.UID
+	var there client.Object
+	switch owner.Kind {
+	case kindScheduledJob:
+		there = &batchv1alpha1.ScheduledJob{}
+	case kindJobGroup:
+		there = &batchv1alpha1.JobGroup{}
+	default:
+		return true
+	}
+	err := d.Client.Get(context.Background(), types.NamespacedName{Namespace: r.Namespace, Name: owner.Name}, there)
+	return err == nil && there.GetUID() == owner.UID
 }
 
-// scheduleOf returns the name of the ScheduledJob that fired the run or owns it, "" if there is none.
-func scheduleOf(r *batchv1alpha1.JobRun) string {
+// Kinds that create and own runs.
+const (
+	kindScheduledJob = "ScheduledJob"
+	kindJobGroup     = "JobGroup"
+)
+
+// creatorOf returns the ScheduledJob or JobGroup that made the run or owns it, zero if there is none.
+func creatorOf(r *batchv1alpha1.JobRun) creator {
 	owner := metav1.GetControllerOf(r)
 	switch {
-	case owner != nil && owner.Kind == "ScheduledJob":
-		return owner.Name
+	case owner != nil && (owner.Kind == kindScheduledJob || owner.Kind == kindJobGroup):
+		return creator{owner.Kind, owner.Name}
 	case r.Spec.ScheduledTime != nil:
-		return r.Spec.ScheduledJobRef.Name
+		return creator{kindScheduledJob, r.Spec.ScheduledJobRef.Name}
+	case r.Spec.GroupRef != nil:
+		return creator{kindJobGroup, r.Spec.GroupRef.Name}
 	default:
-		return ""
+		return creator{}
 	}
 }
 
@@ -155,9 +171,17 @@ func (d *Dispatcher) confirmRetry(parent *batchv1alpha1.JobRun) {
 	}
 }
 
-// observeSchedule looks again at the runs that wait for the ScheduledJob to record them, or to be seen.
 func (d *Dispatcher) observeSchedule(sj *batchv1alpha1.ScheduledJob) {
-	for _, name := range d.awaitingSchedule(sj.Namespace, sj.Name) {
+	d.observeCreator(sj.Namespace, creator{kindScheduledJob, sj.Name})
+}
+
+func (d *Dispatcher) observeGroup(g *batchv1alpha1.JobGroup) {
+	d.observeCreator(g.Namespace, creator{kindJobGroup, g.Name})
+}
+
+// observeCreator looks again at the runs that wait for their creator to record them, or to be seen.
+func (d *Dispatcher) observeCreator(namespace string, c creator) {
+	for _, name := range d.awaitingCreator(namespace, c) {
 		r := &batchv1alpha1.JobRun{}
 		if err := d.Client.Get(context.Background(), name, r); err == nil {
 			d.observeRun(r)
@@ -174,7 +198,7 @@ func (d *Dispatcher) observeReservation(dr *batchv1alpha1.DirectReservation) {
 	q := d.open(reservationKey(dr))
 	q.mu.Lock()
 	if q.model.Upsert(e) && e.Waiting {
-		q.reservations[dr.UID] = true
+		q.reservations[dr.UID] = dr.Name
 	} else {
 		delete(q.reservations, dr.UID)
 	}

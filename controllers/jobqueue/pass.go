@@ -44,7 +44,7 @@ func (p *pass) clear(ctx context.Context) error {
 
 // admit claims what the rules admit, under the fence.
 func (p *pass) admit(ctx context.Context, jq *batchv1alpha1.JobQueue) error {
-	if d := p.decide(limits(jq)); len(d.Admit)+len(d.Activate) == 0 {
+	if d := p.decide(p.limits(jq)); len(d.Admit)+len(d.Activate) == 0 {
 		p.wakeAt(d.Wake)
 		return nil
 	}
@@ -55,11 +55,11 @@ func (p *pass) admit(ctx context.Context, jq *batchv1alpha1.JobQueue) error {
 	if err := p.Live.Get(ctx, p.queue.key, live); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	d := p.decide(limits(live))
+	d := p.decide(p.limits(live))
 	if err := p.activate(ctx, d.Activate); err != nil {
 		return err
 	}
-	if err := p.claim(ctx, d.Admit); err != nil {
+	if err := p.claim(ctx, d); err != nil {
 		return err
 	}
 	p.wakeAt(d.Wake)
@@ -69,9 +69,22 @@ func (p *pass) admit(ctx context.Context, jq *batchv1alpha1.JobQueue) error {
 func (p *pass) decide(l admission.Limits) admission.Decision {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
-	d := admission.Decide(p.queue.model, l, p.now, batch)
+	d := admission.Decide(p.queue.model, l, p.queue.book(), p.now, batch)
 	p.held = d.Held
+	for _, e := range p.queue.model.Misfits() {
+		p.tell(e)
+	}
 	return d
+}
+
+// tell has an entry looked at that the queue can never admit, or can again.
+func (p *pass) tell(e admission.Entry) {
+	key := client.ObjectKey{Namespace: p.queue.key.Namespace, Name: e.Name}
+	if e.Kind == admission.DirectReservation {
+		p.reservations.wake(key)
+	} else {
+		p.holds.wake(key)
+	}
 }
 
 // activate makes reservations the next in line. They hold nothing yet, so a lost race does no harm.

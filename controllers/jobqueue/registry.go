@@ -24,6 +24,7 @@ type registry struct {
 	unready map[types.UID]unready              // Queued runs that wait for their creator or owner
 	handler []cache.InformerSynced             // of the watch handlers that feed the picture
 	started started
+	since   time.Time // when this process could first admit
 }
 
 func newRegistry() registry {
@@ -40,8 +41,9 @@ type queue struct {
 	names     map[types.UID]string    // of the runs that wait
 	untold    map[types.UID]string    // of them, those to be told if the queue does not exist
 	abandoned map[types.UID]abandoned // runs that are gone, whose work may live
+	confirmed map[types.UID]bool      // runs of whose work a person says that nothing lives, whatever can be seen of it
 
-	reservations map[types.UID]bool // that wait
+	reservations map[types.UID]string // the names of those that wait
 
 	unresolved map[types.UID]ticket // claims without an answer
 
@@ -64,8 +66,8 @@ func (g *registry) open(key types.NamespacedName) *queue {
 	q := g.queues[key]
 	if q == nil {
 		q = &queue{
-			key: key, model: admission.NewQueue(), works: works{}, names: map[types.UID]string{}, untold: map[types.UID]string{}, reservations: map[types.UID]bool{},
-			abandoned: map[types.UID]abandoned{}, unresolved: map[types.UID]ticket{},
+			key: key, model: admission.NewQueue(), works: works{}, names: map[types.UID]string{}, untold: map[types.UID]string{}, reservations: map[types.UID]string{},
+			abandoned: map[types.UID]abandoned{}, confirmed: map[types.UID]bool{}, unresolved: map[types.UID]ticket{},
 		}
 		g.queues[key] = q
 	}
@@ -82,9 +84,12 @@ func (g *registry) remember(uid types.UID, key types.NamespacedName) {
 // unready is a Queued run that waits for its creator to record it, or for its owner to be seen.
 type unready struct {
 	name types.NamespacedName
-	// schedule is the ScheduledJob that it waits for; "" if it waits for the run that it retries.
-	schedule string
+	// creator is what it waits for; zero if that is the run that it retries.
+	creator creator
 }
+
+// creator is a ScheduledJob or JobGroup that creates runs.
+type creator struct{ kind, name string }
 
 // await notes whether a run is unready.
 func (g *registry) await(uid types.UID, u unready, waits bool) {
@@ -105,13 +110,13 @@ func (g *registry) awaiting(uid types.UID) (types.NamespacedName, bool) {
 	return u.name, ok
 }
 
-// awaitingSchedule returns the unready runs that wait for a ScheduledJob.
-func (g *registry) awaitingSchedule(namespace, name string) []types.NamespacedName {
+// awaitingCreator returns the unready runs that wait for a ScheduledJob or JobGroup.
+func (g *registry) awaitingCreator(namespace string, c creator) []types.NamespacedName {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var runs []types.NamespacedName
 	for _, u := range g.unready {
-		if u.schedule == name && u.name.Namespace == namespace {
+		if u.creator == c && u.name.Namespace == namespace {
 			runs = append(runs, u.name)
 		}
 	}
@@ -166,6 +171,13 @@ func (q *queue) vanished() {
 	maps.Copy(q.untold, q.names)
 }
 
+// reserved returns the names of the reservations that wait.
+func (q *queue) reserved() []string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Collect(maps.Values(q.reservations))
+}
+
 // name notes whether a run waits. The caller holds the lock.
 func (q *queue) name(uid types.UID, name string, waits bool) {
 	_, known := q.names[uid]
@@ -203,7 +215,19 @@ func (w works) sign(uid types.UID, sign string, lives bool) bool {
 
 // sign tells the picture of a sign of life of a run's work. The caller holds the lock.
 func (q *queue) sign(uid, chain types.UID, sign string, lives bool) {
-	q.model.Workload(uid, chain, q.works.sign(uid, sign, lives))
+	seen := q.works.sign(uid, sign, lives)
+	if !seen {
+		delete(q.confirmed, uid)
+	}
+	q.model.Workload(uid, chain, seen && !q.confirmed[uid])
+}
+
+// confirm notes that a person has said that nothing of the run's work lives. The caller holds the lock.
+func (q *queue) confirm(uid, chain types.UID) {
+	if len(q.works[uid]) > 0 {
+		q.confirmed[uid] = true
+		q.model.Workload(uid, chain, false)
+	}
 }
 
 // started are the runs whose work this process has begun or taken over.

@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -42,9 +43,13 @@ func (d *Dispatcher) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Complete(ending.Orderly(d))
 }
 
-// Holds is the event source of runs that the dispatcher has something to tell about: their queue does not exist, or their
-// work has not begun. The JobRun controller watches it.
+// Holds is the event source of runs that the dispatcher has something to tell about: their queue does not exist or can never
+// admit them, or their work has not begun. The JobRun controller watches it.
 func (d *Dispatcher) Holds() source.Source { return d.holds.source() }
+
+// Reservations is the event source of reservations that their queue can never grant, or can again. The DirectReservation
+// controller watches it.
+func (d *Dispatcher) Reservations() source.Source { return d.reservations.source() }
 
 func (d *Dispatcher) feed(ctx context.Context, c ctrlcache.Informers) error {
 	for _, w := range []struct {
@@ -54,6 +59,7 @@ func (d *Dispatcher) feed(ctx context.Context, c ctrlcache.Informers) error {
 		{&batchv1alpha1.JobRun{}, handle(d.observeRun, d.observeRunGone)},
 		{&batchv1alpha1.DirectReservation{}, handle(d.observeReservation, d.observeReservationGone)},
 		{&batchv1alpha1.ScheduledJob{}, handle(d.observeSchedule, func(*batchv1alpha1.ScheduledJob) {})},
+		{&batchv1alpha1.JobGroup{}, handle(d.observeGroup, func(*batchv1alpha1.JobGroup) {})},
 		{&batchv1alpha1.JobQueue{}, handle(d.observeQueue, d.observeQueueGone)},
 		{&batchv1.Job{}, handle(d.observeJob, d.observeJobGone)},
 		{&corev1.Pod{}, handle(d.observePod, d.observePodGone)},
@@ -88,18 +94,28 @@ func handle[T client.Object](there, gone func(T)) cache.ResourceEventHandler {
 	}
 }
 
-// observeQueueGone has the runs of the queue told that it does not exist any more.
+// observeQueueGone has the runs and reservations of the queue told that it does not exist any more.
 func (d *Dispatcher) observeQueueGone(jq *batchv1alpha1.JobQueue) {
 	if q := d.find(client.ObjectKeyFromObject(jq)); q != nil {
 		q.vanished()
 		d.wakes.wake(q.key)
+		d.wakeReservations(q)
 	}
 }
 
-// observeQueue lets the runs that were held for want of this queue say so no longer.
+func (d *Dispatcher) wakeReservations(q *queue) {
+	for _, name := range q.reserved() {
+		d.reservations.wake(types.NamespacedName{Namespace: q.key.Namespace, Name: name})
+	}
+}
+
+// observeQueue lets the runs and reservations that were held for want of this queue say so no longer.
 func (d *Dispatcher) observeQueue(jq *batchv1alpha1.JobQueue) {
 	if jq.Generation != 1 || jq.Status.ObservedGeneration >= 0 {
 		return
+	}
+	if q := d.find(client.ObjectKeyFromObject(jq)); q != nil {
+		d.wakeReservations(q)
 	}
 	held := &batchv1alpha1.JobRunList{}
 	err := d.Client.List(context.Background(), held, client.InNamespace(jq.Namespace), client.MatchingFields{index.StalledQueue: jq.Name})

@@ -33,8 +33,7 @@ func (p *pass) show(ctx context.Context, jq *batchv1alpha1.JobQueue) error {
 	next.Status.Queued = count(counts.Queued)
 	next.Status.Running = count(counts.Running)
 	next.Status.Reserved = count(counts.Reserved)
-	l := limit(jq)
-	next.Status.Limit = &l
+	next.Status.Limit = shownLimit(jq)
 	next.Status.ObservedGeneration = jq.Generation
 	p.condition(next, batchv1alpha1.ConditionReady, metav1.ConditionTrue, batchv1alpha1.ReasonAccepted, "the queue is in force")
 	if p.held.Code == "" {
@@ -54,6 +53,14 @@ func (p *pass) show(ctx context.Context, jq *batchv1alpha1.JobQueue) error {
 	}
 	if p.queue != nil {
 		p.queue.shownAt = p.now
+	}
+	return nil
+}
+
+// shownLimit is the limit in force, nil if there is none.
+func shownLimit(jq *batchv1alpha1.JobQueue) *int32 {
+	if l := admission.LimitsOf(jq).Limit; l != admission.Unlimited {
+		return new(count(l))
 	}
 	return nil
 }

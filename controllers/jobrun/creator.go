@@ -5,17 +5,17 @@ package jobrun
 import (
 	"context"
 	"fmt"
-	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/creator"
 	"reprise.dev/reprise/internal/retry"
-	"reprise.dev/reprise/internal/schedule"
 )
+
+// +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobgroups,verbs=get;list;watch
 
 // A creation cannot be fenced: it may land after the object it makes was made, recorded and deleted again. So a run that a
 // controller creates is executed only if its creator's status names its UID (design section 6.4).
@@ -27,6 +27,8 @@ func (s *scope) creator(ctx context.Context) (ctrl.Result, bool, error) {
 		return s.parent(ctx)
 	case s.run.Spec.ScheduledTime != nil:
 		return s.schedule(ctx)
+	case s.run.Spec.GroupRef != nil:
+		return s.group(ctx)
 	default:
 		return ctrl.Result{}, false, nil
 	}
@@ -82,67 +84,69 @@ func (s *scope) live(ctx context.Context, name string) (*batchv1alpha1.JobRun, e
 
 func (s *scope) schedule(ctx context.Context) (ctrl.Result, bool, error) {
 	sj, err := s.scheduledJob(ctx, s.run.Spec.ScheduledJobRef.Name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return ctrl.Result{}, true, err
-	case sj == nil || sj.CreationTimestamp.After(s.run.CreationTimestamp.Time):
-		// A namesake that was made later did not create the run.
+	}
+	ask := func(sj *batchv1alpha1.ScheduledJob) creator.Verdict {
+		return creator.OfTick(sj, creator.Of(s.run), s.run.Spec.ScheduledTime.Time)
+	}
+	verdict := ask(sj)
+	if !verdict.Final() {
+		// The cache may be behind the fire that made the run.
+		if err := s.Live.Get(ctx, client.ObjectKeyFromObject(sj), sj); err != nil {
+			return ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}, true, client.IgnoreNotFound(err)
+		}
+		verdict = ask(sj)
+	}
+	return s.heed(ctx, verdict)
+}
+
+// group asks the JobGroup whose member the run says it is.
+func (s *scope) group(ctx context.Context) (ctrl.Result, bool, error) {
+	g, err := s.jobGroup(ctx, s.run.Spec.GroupRef.Name)
+	if err != nil {
+		return ctrl.Result{}, true, err
+	}
+	ask := func(g *batchv1alpha1.JobGroup) creator.Verdict {
+		return creator.OfMember(g, creator.Of(s.run), s.run.Spec.GroupRef.Member)
+	}
+	verdict := ask(g)
+	if !verdict.Final() {
+		// The cache may be behind the record of the run.
+		if err := s.Live.Get(ctx, client.ObjectKeyFromObject(g), g); err != nil {
+			return ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}, true, client.IgnoreNotFound(err)
+		}
+		verdict = ask(g)
+	}
+	return s.heed(ctx, verdict)
+}
+
+// heed does what the creator says. It reports true if the run has to wait, or was set aside.
+func (s *scope) heed(ctx context.Context, v creator.Verdict) (ctrl.Result, bool, error) {
+	switch v.Answer {
+	case creator.Named:
+		return ctrl.Result{}, false, nil
+	case creator.Gone:
 		s.Queues.Confirm(s.run)
 		return ctrl.Result{}, false, nil
-	case names(sj, s.run):
-		return ctrl.Result{}, false, nil
-	}
-	// The cache may be behind the fire that made the run.
-	if err := s.Live.Get(ctx, client.ObjectKeyFromObject(sj), sj); err != nil {
-		return ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}, true, client.IgnoreNotFound(err)
-	}
-	tick := s.run.Spec.ScheduledTime
-	switch {
-	case names(sj, s.run):
-		return ctrl.Result{}, false, nil
-	case tick.Equal(sj.Status.LastSkippedTime):
-		return ctrl.Result{}, true, s.skip(ctx, batchv1alpha1.ReasonOverlapForbidden, "an earlier run of the schedule had not settled, and concurrencyPolicy is Forbid")
-	case settledUnfired(sj, s.run):
-		return ctrl.Result{}, true, s.supersede(ctx, fmt.Sprintf("ScheduledJob %s has settled the tick %s without this run", sj.Name, tick.UTC().Format(time.RFC3339)))
-	case !fires(sj, tick.Time):
-		return ctrl.Result{}, true, s.supersede(ctx, fmt.Sprintf("ScheduledJob %s has no tick at %s", sj.Name, tick.UTC().Format(time.RFC3339)))
+	case creator.Refused:
+		return ctrl.Result{}, true, s.skip(ctx, v.Reason, v.Message)
 	default:
 		return ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}, true, nil
 	}
 }
 
-// names reports whether the ScheduledJob has recorded the run as one of its fires.
-func names(sj *batchv1alpha1.ScheduledJob, r *batchv1alpha1.JobRun) bool {
-	for _, a := range sj.Status.Active {
-		if a.UID == r.UID {
-			return true
-		}
+// jobGroup returns a JobGroup from the cache or, where that has none, from a live read; nil if there is none.
+func (s *scope) jobGroup(ctx context.Context, name string) (*batchv1alpha1.JobGroup, error) {
+	g := &batchv1alpha1.JobGroup{}
+	err := s.Client.Get(ctx, s.key(name), g)
+	if apierrors.IsNotFound(err) {
+		err = s.Live.Get(ctx, s.key(name), g)
 	}
-	return false
-}
-
-// settledUnfired reports whether the tick of the run lies behind the ScheduledJob, which does not name the run.
-func settledUnfired(sj *batchv1alpha1.ScheduledJob, r *batchv1alpha1.JobRun) bool {
-	tick := r.Spec.ScheduledTime
-	if h := sj.Status.HandledThrough; h != nil && !tick.After(h.Time) {
-		return true
+	if apierrors.IsNotFound(err) {
+		return nil, nil
 	}
-	return tick.Equal(sj.Status.FiredRunAt)
-}
-
-// fires reports whether the ScheduledJob may still come to record a run of that tick. One that has seen its present schedule
-// has recorded by then what it found of an earlier one.
-func fires(sj *batchv1alpha1.ScheduledJob, tick time.Time) bool {
-	switch {
-	case sj.Status.ObservedGeneration != sj.Generation:
-		return true
-	case sj.Spec.RunAt != nil:
-		return sj.Spec.RunAt.Time.Equal(tick)
-	case sj.Spec.Schedule == "":
-		return false
-	}
-	cron, err := schedule.Parse(sj.Spec.Schedule, sj.Spec.TimeZone, sj.CreationTimestamp.Time)
-	return err == nil && cron.Has(tick)
+	return g, err
 }
 
 func (s *scope) supersede(ctx context.Context, message string) error {

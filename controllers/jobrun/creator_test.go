@@ -7,6 +7,9 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,6 +20,38 @@ var tick = noon.Add(-10 * time.Minute)
 
 func handledThrough(t time.Time) func(*batchv1alpha1.ScheduledJob) {
 	return func(sj *batchv1alpha1.ScheduledJob) { sj.Status.HandledThrough = at(t) }
+}
+
+// jobGroup is a sequence of the members a and b, which stand as told.
+func jobGroup(told ...batchv1alpha1.GroupMemberStatus) *batchv1alpha1.JobGroup {
+	g := &batchv1alpha1.JobGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "release", UID: "uid-release", CreationTimestamp: *at(noon.Add(-2 * time.Hour))}}
+	g.Spec.Members = []batchv1alpha1.GroupMember{{Name: "a"}, {Name: "b"}}
+	g.Status.Phase, g.Status.Members = batchv1alpha1.JobGroupRunning, told
+	return g
+}
+
+// told is where a member stands whose run has that name, "" for none.
+func told(member string, phase batchv1alpha1.GroupMemberPhase, run string) batchv1alpha1.GroupMemberStatus {
+	s := batchv1alpha1.GroupMemberStatus{Name: member, Phase: phase}
+	if run != "" {
+		s.RunName, s.RunUID = run, types.UID("uid-"+run)
+	}
+	return s
+}
+
+// memberOf makes it the run of a member of the group release.
+func memberOf(member string) change {
+	return func(r *batchv1alpha1.JobRun) {
+		r.Spec.GroupRef = &batchv1alpha1.GroupMemberRef{Name: "release", Member: member}
+	}
+}
+
+// ownedByGroup gives it the group of that UID as its owner.
+func ownedByGroup(uid types.UID) change {
+	return func(r *batchv1alpha1.JobRun) {
+		ownedBy("release", uid)(r)
+		r.OwnerReferences[0].Kind = "JobGroup"
+	}
 }
 
 func TestWhatACreatorSaysOfARun(t *testing.T) {
@@ -38,6 +73,11 @@ func TestWhatACreatorSaysOfARun(t *testing.T) {
 	}
 	madeLater := func(sj *batchv1alpha1.ScheduledJob) { sj.CreationTimestamp = *at(noon) }
 	madeLaterToo := func(r *batchv1alpha1.JobRun) { r.CreationTimestamp = *at(noon) }
+	ofMember := queued("release-b", memberOf("b"))
+	ended := jobGroup()
+	ended.Status.Phase = batchv1alpha1.JobGroupSkipped
+	anew := jobGroup()
+	anew.CreationTimestamp = *at(noon)
 	firedOnce := func(sj *batchv1alpha1.ScheduledJob) { sj.Status.FiredRunAt = at(tick) }
 
 	for name, c := range map[string]struct {
@@ -70,6 +110,21 @@ func TestWhatACreatorSaysOfARun(t *testing.T) {
 		"a tick that met an unsettled run under Forbid is skipped":      {ofTick, scheduledJob(skippedTick, handledThrough(tick)), goOn, skipped, batchv1alpha1.ReasonOverlapForbidden, false},
 		"a tick whose ScheduledJob was made anew goes on":               {ofTick, scheduledJob(madeLater, handledThrough(noon)), goOn, waiting, "", true},
 		"a tick whose ScheduledJob is gone, and did not own it goes on": {ofTick, nil, goOn, waiting, "", true},
+
+		"a member that its group names goes on":                     {ofMember, jobGroup(told("b", "Queued", "release-b")), goOn, waiting, "", false},
+		"a member that its group does not name yet waits":           {ofMember, jobGroup(), patient, waiting, "", false},
+		"a member that was made anew after another is replaced":     {ofMember, jobGroup(told("b", "Queued", "release-b-1")), goOn, skipped, batchv1alpha1.ReasonSuperseded, false},
+		"a member that was ended before it was made is replaced":    {ofMember, jobGroup(told("b", "Cancelled", "")), goOn, skipped, batchv1alpha1.ReasonSuperseded, false},
+		"a member of a group that has ended is replaced":            {ofMember, ended, goOn, skipped, batchv1alpha1.ReasonSuperseded, false},
+		"a member that the group does not have is replaced":         {queued("release-c", memberOf("c")), jobGroup(), goOn, skipped, batchv1alpha1.ReasonSuperseded, false},
+		"a member whose group was made anew goes on":                {ofMember, anew, goOn, waiting, "", true},
+		"a member whose group is gone, and does not own it goes on": {ofMember, nil, goOn, waiting, "", true},
+		"a member that its group owns and names goes on": {
+			queued("release-b", memberOf("b"), ownedByGroup("uid-release")), jobGroup(told("b", "Queued", "release-b")), goOn, waiting, "", false,
+		},
+		"a retry of a member is for its parent to name": {
+			queued("a-r1", child("a"), memberOf("a")), queued("a", memberOf("a"), failed(true), withRetry("a-r1", "uid-a-r1")), goOn, waiting, "", false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -95,6 +150,7 @@ func TestACreatorThatTheCacheDoesNotShowYetIsNotTakenForGone(t *testing.T) {
 	}{
 		"a parent":       {queued("a-r1", child("a")), queued("a", failed(true))},
 		"a ScheduledJob": {queued("sj-1", ticked("sj", tick)), scheduledJob()},
+		"a JobGroup":     {queued("release-b", memberOf("b"), ownedByGroup("uid-release")), jobGroup()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -120,6 +176,69 @@ func TestACacheThatIsBehindAManualRetrySupersedesNothing(t *testing.T) {
 	b.stale["a"] = queued("a", failed(true), withRetry("a-r1", "uid-of-deleted"))
 	g.Expect(b.step("a-r1")).To(Equal(still))
 	g.Expect(b.run("a-r1").Status.Phase).To(Equal(batchv1alpha1.JobRunQueued))
+}
+
+func TestACacheThatIsBehindTheRecordOfAMemberSupersedesNothing(t *testing.T) {
+	for name, c := range map[string]*batchv1alpha1.JobGroup{
+		"and shows another run":    jobGroup(told("b", "Queued", "deleted")),
+		"and shows no run at all":  jobGroup(),
+		"and shows what ended it":  jobGroup(told("b", "Cancelled", "")),
+		"and shows an older group": jobGroup(told("x", "Queued", "x")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b := start(t, queue("main"), queued("release-b", memberOf("b")), jobGroup(told("b", "Queued", "release-b")))
+			b.stale["release"] = c
+			g.Expect(b.step("release-b")).To(Equal(still))
+			g.Expect(b.run("release-b").Status.Phase).To(Equal(batchv1alpha1.JobRunQueued))
+		})
+	}
+}
+
+func TestAMemberWhoseGroupIsJustBeingDeletedIsLookedAtAgain(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("release-b", memberOf("b")))
+	b.stale["release"] = jobGroup()
+	g.Expect(b.step("release-b")).To(Equal(ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}))
+	g.Expect(b.confirmed).To(BeEmpty())
+}
+
+func TestARunWhoseOwnerDoesNotExistIsHeld(t *testing.T) {
+	for name, c := range map[string]struct {
+		run     *batchv1alpha1.JobRun
+		objects []client.Object
+	}{
+		"a member of a group that is gone":          {queued("r", memberOf("b"), ownedByGroup("uid-release")), nil},
+		"a member of a group that was made anew":    {queued("r", memberOf("b"), ownedByGroup("uid-of-first")), []client.Object{jobGroup(told("b", "Queued", "r"))}},
+		"the retry of a member whose group is gone": {queued("r", child("a"), memberOf("b"), ownedByGroup("uid-release")), nil},
+		"a tick of a ScheduledJob that is gone":     {queued("r", ticked("sj", tick), ownedBy("sj", "uid-sj")), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b := start(t, append(c.objects, queue("main"), c.run)...)
+			b.step("r")
+			held := meta.FindStatusCondition(b.run("r").Status.Conditions, batchv1alpha1.ConditionStalled)
+			g.Expect(held).To(HaveField("Reason", batchv1alpha1.ReasonOwnerNotFound))
+			g.Expect(held.Message).To(ContainSubstring(c.run.OwnerReferences[0].Kind + " " + c.run.OwnerReferences[0].Name))
+			g.Expect(b.confirmed).To(BeEmpty())
+		})
+	}
+}
+
+func TestARunOwnedByAKindOfOthersIsTheirBusiness(t *testing.T) {
+	b := start(t, queue("main"), queued("r", ownedByGroup("uid"), func(r *batchv1alpha1.JobRun) { r.OwnerReferences[0].Kind = "Workflow" }))
+	b.step("r")
+	NewWithT(t).Expect(b.run("r").Status.Conditions).To(BeEmpty())
+}
+
+func TestAGroupWakesTheMembersThatItDoesNotNameOrIsAboutToLeave(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queued("a", memberOf("a")), queued("b", memberOf("b")), queued("late", memberOf("b")), queued("r", child("a"), memberOf("a")),
+		queued("done", memberOf("a"), completed), queued("stranger"), queued("owned", ownedByGroup("uid-release")))
+	named := jobGroup(told("a", "Queued", "a"), told("b", "Queued", "b"))
+	g.Expect(b.r.unnamed(t.Context(), named)).To(Equal(wakened("late")))
+	named.DeletionTimestamp = at(noon)
+	g.Expect(b.r.unnamed(t.Context(), named)).To(Equal(wakened("a", "b", "late")))
 }
 
 func TestARunWhoseScheduledJobIsJustBeingDeletedIsLookedAtAgain(t *testing.T) {

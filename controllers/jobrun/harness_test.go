@@ -151,6 +151,8 @@ func (b *bench) cached(ctx context.Context, c client.WithWatch, key client.Objec
 		shown.(*batchv1alpha1.JobRun).DeepCopyInto(to)
 	case *batchv1alpha1.ScheduledJob:
 		shown.(*batchv1alpha1.ScheduledJob).DeepCopyInto(to)
+	case *batchv1alpha1.JobGroup:
+		shown.(*batchv1alpha1.JobGroup).DeepCopyInto(to)
 	}
 	return nil
 }

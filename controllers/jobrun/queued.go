@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
@@ -62,24 +61,29 @@ func (s *scope) unhold(ctx context.Context) error {
 // its owner, and perhaps without its status, so it may have run already.
 func (s *scope) missingOwner(ctx context.Context) (reason, message string, err error) {
 	owner := metav1.GetControllerOf(s.run)
-	if owner == nil || owner.Kind != "ScheduledJob" {
+	if owner == nil {
 		return "", "", nil
 	}
-	uid, err := s.scheduledJobUID(ctx, owner.Name)
-	if err != nil || uid == owner.UID {
+	there, err := s.owns(ctx, owner)
+	if there || err != nil {
 		return "", "", err
 	}
-	return batchv1alpha1.ReasonOwnerNotFound, fmt.Sprintf("its owner, ScheduledJob %s with UID %s, does not exist; if this run comes from a backup, "+
-		"create a new run in its place, or remove metadata.ownerReferences to let this one run", owner.Name, owner.UID), nil
+	return batchv1alpha1.ReasonOwnerNotFound, fmt.Sprintf("its owner, %s %s with UID %s, does not exist; if this run comes from a backup, "+
+		"create a new run in its place, or remove metadata.ownerReferences to let this one run", owner.Kind, owner.Name, owner.UID), nil
 }
 
-// scheduledJobUID returns the UID of a ScheduledJob, "" if there is none. An absence is read live.
-func (s *scope) scheduledJobUID(ctx context.Context, name string) (types.UID, error) {
-	sj, err := s.scheduledJob(ctx, name)
-	if sj == nil {
-		return "", err
+// owns reports whether an owner of a kind of ours exists. An absence is read live. Of other kinds nothing is known.
+func (s *scope) owns(ctx context.Context, owner *metav1.OwnerReference) (bool, error) {
+	switch owner.Kind {
+	case "ScheduledJob":
+		sj, err := s.scheduledJob(ctx, owner.Name)
+		return sj != nil && sj.UID == owner.UID, err
+	case "JobGroup":
+		g, err := s.jobGroup(ctx, owner.Name)
+		return g != nil && g.UID == owner.UID, err
+	default:
+		return true, nil
 	}
-	return sj.UID, err
 }
 
 // scheduledJob returns a ScheduledJob from the cache or, where that has none, from a live read; nil if there is none.

@@ -24,6 +24,7 @@ import (
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/controllers/ending"
 	"reprise.dev/reprise/controllers/index"
+	"reprise.dev/reprise/internal/creator"
 	"reprise.dev/reprise/internal/run"
 	"reprise.dev/reprise/internal/schedule"
 )
@@ -43,6 +44,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, holds source.Source) err
 		Watches(&batchv1alpha1.JobRun{}, handler.EnqueueRequestsFromMapFunc(relatives), builder.WithPredicates(predicate.NewPredicateFuncs(concernsRelatives))).
 		Watches(&batchv1alpha1.ScheduledJob{}, handler.EnqueueRequestsFromMapFunc(latestOf)).
 		Watches(&batchv1alpha1.ScheduledJob{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(appears)).
+		Watches(&batchv1alpha1.JobGroup{}, handler.EnqueueRequestsFromMapFunc(r.unnamed)).
 		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(worksFor), builder.WithPredicates(labelled)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(worksFor), builder.WithPredicates(labelled, podEnds)).
 		WatchesRawSource(holds).
@@ -64,7 +66,7 @@ func needsAttention(o client.Object) bool {
 		return true
 	}
 	return run.Halted(r) != nil || run.Template(r) == nil || run.Held(r) || r.Spec.RetryOf != "" || r.Spec.ScheduledTime != nil ||
-		metav1.GetControllerOf(r) != nil
+		r.Spec.GroupRef != nil || metav1.GetControllerOf(r) != nil
 }
 
 // concernsRelatives lets pass runs that another run waits to hear of.
@@ -116,6 +118,29 @@ func (r *Reconciler) waitingFor(ctx context.Context, o client.Object) []reconcil
 	var requests []reconcile.Request
 	for i := range runs.Items {
 		if w := &runs.Items[i]; w.Status.Phase == batchv1alpha1.JobRunQueued && run.Template(w) == nil {
+			requests = append(requests, request(w.Namespace, w.Name))
+		}
+	}
+	return requests
+}
+
+// unnamed returns the runs that wait to hear what becomes of them from a JobGroup that does not name them or is about to go.
+func (r *Reconciler) unnamed(ctx context.Context, o client.Object) []reconcile.Request {
+	g, ok := o.(*batchv1alpha1.JobGroup)
+	if !ok {
+		return nil
+	}
+	runs := &batchv1alpha1.JobRunList{}
+	err := r.Client.List(ctx, runs, client.InNamespace(g.Namespace), client.MatchingFields{index.Group: g.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "finding the runs that wait for a JobGroup", "namespace", g.Namespace, "group", g.Name)
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range runs.Items {
+		w := &runs.Items[i]
+		waits := w.Status.Phase == batchv1alpha1.JobRunQueued && run.IsRoot(w) && w.Spec.GroupRef != nil
+		if waits && (g.DeletionTimestamp != nil || creator.OfMember(g, creator.Of(w), w.Spec.GroupRef.Member).Answer != creator.Named) {
 			requests = append(requests, request(w.Namespace, w.Name))
 		}
 	}

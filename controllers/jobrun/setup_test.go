@@ -29,6 +29,7 @@ func TestOnlyRunsThatMayNeedSomethingAreLookedAt(t *testing.T) {
 		"one that is held":                     {queued("a", func(r *batchv1alpha1.JobRun) { run.Hold(r, "Reason", "", noon) }), true},
 		"a retry, whose parent is asked":       {queued("a", child("b")), true},
 		"a tick, whose ScheduledJob is asked":  {queued("a", ticked("sj", tick)), true},
+		"a member, whose JobGroup is asked":    {queued("a", memberOf("b")), true},
 		"one with an owner, which is asked":    {queued("a", ownedBy("sj", "uid")), true},
 		"one that is Running":                  {queued("a", running(mine)), true},
 		"one that has failed":                  {queued("a", failed(true)), true},

@@ -41,7 +41,7 @@ func newAPI(objects ...client.Object) client.WithWatch {
 	if err := batchv1alpha1.AddToScheme(scheme); err != nil {
 		panic(err)
 	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&batchv1alpha1.JobRun{}).WithObjects(objects...).Build()
+	return fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&batchv1alpha1.JobRun{}, &batchv1alpha1.JobGroup{}).WithObjects(objects...).Build()
 }
 
 // queueNaming returns the queue "main" with receivers given as name, url, name, url …
@@ -70,6 +70,30 @@ func failedRun(name string, queue *batchv1alpha1.JobQueue) *batchv1alpha1.JobRun
 	return r
 }
 
+// failedGroup owes its failure to the receivers of the queue.
+func failedGroup(name string, queue *batchv1alpha1.JobQueue) *batchv1alpha1.JobGroup {
+	at := metav1.NewTime(finished)
+	g := &batchv1alpha1.JobGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID("uid-group-" + name)},
+		Status: batchv1alpha1.JobGroupStatus{
+			Phase: batchv1alpha1.JobGroupFailed, Reason: batchv1alpha1.ReasonMemberFailed, FinishedAt: &at,
+			Members: []batchv1alpha1.GroupMemberStatus{{Name: "build", Phase: batchv1alpha1.MemberFailed}},
+		},
+	}
+	g.Spec.Members = []batchv1alpha1.GroupMember{{Name: "build", RunTemplate: batchv1alpha1.JobRunTemplateSpec{Queue: queue.Name, Work: &batchv1alpha1.Work{}}}}
+	g.Status.Announcements = notify.OwedByGroup(g, queue)
+	return g
+}
+
+// aRun and aGroup name one of the namespace.
+func aRun(name string) notify.Name {
+	return notify.Name{Kind: notify.KindRun, NamespacedName: types.NamespacedName{Namespace: "team", Name: name}}
+}
+
+func aGroup(name string) notify.Name {
+	return notify.Name{Kind: notify.KindGroup, NamespacedName: types.NamespacedName{Namespace: "team", Name: name}}
+}
+
 // bench is one manager process as far as this controller is concerned. Nothing is reconciled but by step. The watch is told
 // of the process's own writes alone; see makes up for the rest.
 type bench struct {
@@ -77,7 +101,7 @@ type bench struct {
 	r     *Reconciler
 	api   client.WithWatch
 	clock *clocktesting.FakePassiveClock
-	queue workqueue.TypedRateLimitingInterface[ctrl.Request]
+	queue workqueue.TypedInterface[notify.Name] // of both kinds
 	stop  func()
 }
 
@@ -85,7 +109,7 @@ type bench struct {
 func start(t *testing.T, api client.WithWatch, through interceptor.Funcs) *bench {
 	t.Helper()
 	b := &bench{t: t, api: api, clock: clocktesting.NewFakePassiveClock(finished.Add(time.Second))}
-	b.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+	b.queue = workqueue.NewTyped[notify.Name]()
 	transport := &http.Transport{}
 	b.r = &Reconciler{
 		Client: interceptor.NewClient(interceptor.NewClient(api, interceptor.Funcs{SubResourceUpdate: b.watched}), through),
@@ -94,8 +118,8 @@ func start(t *testing.T, api client.WithWatch, through interceptor.Funcs) *bench
 		Clock:  b.clock,
 	}
 	b.r.prepare()
-	if err := b.r.wakeThrough(t.Context(), b.queue); err != nil {
-		t.Fatal(err)
+	for kind, line := range b.r.lines {
+		line.add = func(req ctrl.Request) { b.queue.Add(notify.Name{Kind: kind, NamespacedName: req.NamespacedName}) }
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -117,7 +141,7 @@ func start(t *testing.T, api client.WithWatch, through interceptor.Funcs) *bench
 func (b *bench) watched(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
 	err := c.SubResource(sub).Update(ctx, o, opts...)
 	if err == nil {
-		b.see(o.GetName())
+		b.r.wake(notify.NameOf(notify.Of(o)))
 	}
 	return err
 }
@@ -125,19 +149,19 @@ func (b *bench) watched(ctx context.Context, c client.Client, sub string, o clie
 // see makes the manager notice the runs, as its watch would.
 func (b *bench) see(names ...string) {
 	for _, name := range names {
-		b.r.wake(types.NamespacedName{Namespace: "team", Name: name})
+		b.r.wake(aRun(name))
 	}
 }
 
-// step waits for the next run in the work queue and reconciles it.
+// step waits for the next run or group in the work queue and reconciles it.
 func (b *bench) step() ctrl.Result {
 	b.t.Helper()
-	req, shut := b.queue.Get()
+	name, shut := b.queue.Get()
 	if shut {
 		b.t.Fatal("the work queue is shut")
 	}
-	defer b.queue.Done(req)
-	result, err := b.r.Reconcile(b.t.Context(), req)
+	defer b.queue.Done(name)
+	result, err := b.r.Reconcile(b.t.Context(), name)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -147,30 +171,49 @@ func (b *bench) step() ctrl.Result {
 // run reads the run as the API has it.
 func (b *bench) run(name string) *batchv1alpha1.JobRun {
 	b.t.Helper()
-	r := &batchv1alpha1.JobRun{}
-	if err := b.api.Get(b.t.Context(), types.NamespacedName{Namespace: "team", Name: name}, r); err != nil {
+	return b.subject(aRun(name)).Object().(*batchv1alpha1.JobRun)
+}
+
+func (b *bench) subject(name notify.Name) notify.Subject {
+	b.t.Helper()
+	s := notify.NewSubject(name.Kind)
+	if err := b.api.Get(b.t.Context(), name.NamespacedName, s.Object()); err != nil {
 		b.t.Fatal(err)
 	}
-	return r
+	return s
 }
 
 // announcement reads what the run has on record for the receiver.
 func (b *bench) announcement(run, receiver string) batchv1alpha1.Announcement {
 	b.t.Helper()
-	for _, a := range b.run(run).Status.Announcements {
+	return b.owedBy(aRun(run), receiver)
+}
+
+// owedBy reads what the run or group has on record for the receiver.
+func (b *bench) owedBy(name notify.Name, receiver string) batchv1alpha1.Announcement {
+	b.t.Helper()
+	for _, a := range b.subject(name).Announcements() {
 		if a.Receiver == receiver {
 			return a
 		}
 	}
-	b.t.Fatalf("%s has no announcement for %s", run, receiver)
+	b.t.Fatalf("%s has no announcement for %s", name, receiver)
 	return batchv1alpha1.Announcement{}
 }
 
 // settle steps until nothing is owed by the run.
 func (b *bench) settle(name string) {
 	b.t.Helper()
-	for !notify.Settled(b.run(name).Status.Announcements) {
-		b.step()
+	b.settleAll(aRun(name))
+}
+
+// settleAll steps until nothing is owed by any of them.
+func (b *bench) settleAll(names ...notify.Name) {
+	b.t.Helper()
+	for _, name := range names {
+		for !notify.Settled(b.subject(name).Announcements()) {
+			b.step()
+		}
 	}
 }
 

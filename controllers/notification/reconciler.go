@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package notification empties the outbox: it has every announcement that a terminal run owes delivered, at least once, and
-// keeps the progress in the run's status.
+// Package notification empties the outbox: it has every announcement that a terminal run or group owes delivered, at least
+// once, and keeps the progress in its status.
 //
-// No call is made inside a reconcile. A reconcile hands what is due to a courier and goes on; the courier wakes the run
-// when a delivery has ended, and its result stays in memory until the cache shows it on record. So a receiver that hangs
-// occupies no worker, a conflict or a stale read repeats a write and not a delivery, and what a crash takes from memory is
-// still owed by the status.
+// No call is made inside a reconcile. A reconcile hands what is due to a courier and goes on; the courier wakes the run or
+// group when a delivery has ended, and its result stays in memory until the cache shows it on record. So a receiver that
+// hangs occupies no worker, a conflict or a stale read repeats a write and not a delivery, and what a crash takes from memory
+// is still owed by the status.
 package notification
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
@@ -31,18 +32,18 @@ import (
 	"reprise.dev/reprise/internal/notify"
 )
 
-// +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobruns;jobqueues,verbs=get;list;watch
-// +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobruns/status,verbs=update
+// +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobruns;jobgroups;jobqueues,verbs=get;list;watch
+// +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobruns/status;jobgroups/status,verbs=update
 
 const (
-	// workers bounds the reconciles at once. They only read the cache and write status.
+	// workers bounds the reconciles of one kind at once. They only read the cache and write status.
 	workers = 4
 	// soonestRetry and latestRetry bound the back-off after an error.
 	soonestRetry = 100 * time.Millisecond
 	latestRetry  = time.Minute
 )
 
-// Reconciler has the announcements of runs delivered. Fields are set before SetupWithManager.
+// Reconciler has the announcements of runs and groups delivered. Fields are set before SetupWithManager.
 type Reconciler struct {
 	// Client writes, and reads from the cache.
 	Client client.Client
@@ -54,44 +55,59 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 
 	courier *notify.Courier
-	queue   workqueue.TypedRateLimitingInterface[ctrl.Request]
+	lines   map[notify.Kind]*line
 }
 
-// SetupWithManager registers the controller and its courier. Both run only while the manager leads, and deliveries that
-// are under way when it ends are cut short.
+// line leads to the work queue of one kind, from the start of the controller of that kind on.
+type line struct {
+	add func(ctrl.Request)
+}
+
+// SetupWithManager registers a controller for runs and one for groups, and the courier that they share. All run only while
+// the manager leads, and deliveries that are under way when it ends are cut short.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.prepare()
-	if err := mgr.Add(r.courier); err != nil {
-		return err
-	}
+	return errors.Join(
+		mgr.Add(r.courier),
+		r.setup(mgr, "notification", notify.KindRun),
+		r.setup(mgr, "notification-groups", notify.KindGroup),
+	)
+}
+
+func (r *Reconciler) setup(mgr ctrl.Manager, name string, kind notify.Kind) error {
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("notification").
-		For(&batchv1alpha1.JobRun{}, builder.WithPredicates(inDebt())).
-		WatchesRawSource(source.Func(r.wakeThrough)).
+		Named(name).
+		For(notify.NewSubject(kind).Object(), builder.WithPredicates(inDebt())).
+		WatchesRawSource(source.Func(r.lines[kind].wakeThrough)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](soonestRetry, latestRetry),
 		}).
-		Complete(ending.Orderly(r))
+		Complete(ending.Orderly(reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+			return r.Reconcile(ctx, notify.Name{Kind: kind, NamespacedName: req.NamespacedName})
+		})))
 }
 
 func (r *Reconciler) prepare() {
 	r.courier = &notify.Courier{Carry: r.carry, Wake: r.wake, Clock: r.Clock}
+	r.lines = map[notify.Kind]*line{notify.KindRun: {}, notify.KindGroup: {}}
 }
 
 // wakeThrough is a source of events: those of the courier go straight into the work queue, which blocks nobody.
-func (r *Reconciler) wakeThrough(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-	r.queue = queue
+func (l *line) wakeThrough(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+	l.add = queue.Add
 	return nil
 }
 
-func (r *Reconciler) wake(name types.NamespacedName) { r.queue.Add(ctrl.Request{NamespacedName: name}) }
+func (r *Reconciler) wake(name notify.Name) {
+	r.lines[name.Kind].add(ctrl.Request{NamespacedName: name.NamespacedName})
+}
 
 // inDebt passes what owes announcements, and the change or deletion with which it stops: memory of it is freed then.
 func inDebt() predicate.Predicate {
 	owes := func(o client.Object) bool {
-		run, ok := o.(*batchv1alpha1.JobRun)
-		return ok && !notify.Settled(run.Status.Announcements)
+		subject := notify.Of(o)
+		return subject != nil && !notify.Settled(subject.Announcements())
 	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return owes(e.Object) },
@@ -100,30 +116,30 @@ func inDebt() predicate.Predicate {
 	}
 }
 
-// Reconcile records what became of the run's deliveries and hands over those that are due.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	seen, err := r.observe(ctx, req.NamespacedName)
+// Reconcile records what became of the deliveries of the run or group, and hands over those that are due.
+func (r *Reconciler) Reconcile(ctx context.Context, name notify.Name) (ctrl.Result, error) {
+	seen, err := r.observe(ctx, name)
 	if err != nil || seen == nil {
 		return ctrl.Result{}, err
 	}
 	now := r.Clock.Now()
 	decided := decide(seen, now)
 
-	err = r.record(ctx, seen.run, decided.announcements)
+	err = r.record(ctx, seen.subject, decided.announcements)
 	if apierrors.IsConflict(err) {
-		// Somebody wrote in between, and the event of that write brings the run back.
+		// Somebody wrote in between, and the event of that write brings the subject back.
 		return ctrl.Result{}, nil
 	}
 	if err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	for _, announcement := range decided.due {
-		r.courier.Send(seen.run, announcement)
+		r.courier.Send(seen.subject, announcement)
 	}
 	if decided.next.IsZero() {
 		return ctrl.Result{}, nil
 	}
-	// Without a priority of its own a run found at the start would keep the low one of that first list for good.
+	// Without a priority of its own what was found at the start would keep the low one of that first list for good.
 	return ctrl.Result{RequeueAfter: decided.next.Sub(now), Priority: new(0)}, nil
 }
 
@@ -135,23 +151,23 @@ type decision struct {
 }
 
 func decide(s *snapshot, now time.Time) decision {
-	d := decision{announcements: notify.Withdraw(notify.Record(s.run, s.results), s.queue)}
+	d := decision{announcements: notify.Withdraw(notify.Record(s.subject, s.results), s.queue)}
 	d.due, d.next = notify.Plan(d.announcements, now)
 	return d
 }
 
-// record writes the announcements, if they changed, on the version of the run that was read.
-func (r *Reconciler) record(ctx context.Context, run *batchv1alpha1.JobRun, announcements []batchv1alpha1.Announcement) error {
-	if equality.Semantic.DeepEqual(run.Status.Announcements, announcements) {
+// record writes the announcements, if they changed, on the version of the subject that was read.
+func (r *Reconciler) record(ctx context.Context, subject notify.Subject, announcements []batchv1alpha1.Announcement) error {
+	if equality.Semantic.DeepEqual(subject.Announcements(), announcements) {
 		return nil
 	}
-	next := run.DeepCopy()
-	next.Status.Announcements = announcements
-	if err := r.Client.Status().Update(ctx, next); err != nil {
+	next := notify.Of(subject.Object().DeepCopyObject())
+	next.SetAnnouncements(announcements)
+	if err := r.Client.Status().Update(ctx, next.Object()); err != nil {
 		return err
 	}
 	for i, a := range announcements {
-		before := run.Status.Announcements[i]
+		before := subject.Announcements()[i]
 		if a.State == batchv1alpha1.AnnouncementAbandoned && before.State != a.State {
 			ctrl.LoggerFrom(ctx).Info("announcement given up", "receiver", a.Receiver, "event", a.Event, "why", a.Message)
 		}

@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -298,9 +297,9 @@ func TestAnErrorOfTheAPIIsReturnedAndLosesNoResult(t *testing.T) {
 	}))
 	b.see("nightly")
 	b.step()
-	req, _ := b.queue.Get()
-	_, err := b.r.Reconcile(t.Context(), req)
-	b.queue.Done(req)
+	name, _ := b.queue.Get()
+	_, err := b.r.Reconcile(t.Context(), name)
+	b.queue.Done(name)
 	g.Expect(err).To(MatchError("the API server is away"))
 
 	b.see("nightly")
@@ -315,10 +314,11 @@ func TestAParcelIsNotTriedWhenItsTurnComesTooLate(t *testing.T) {
 	withdrawn := failedRun("withdrawn", queueNaming("removed", "http://unused.test"))
 	b := start(t, newAPI(queue, delivered, withdrawn, failedRun("namesake", queue)), interceptor.Funcs{})
 	cases := map[string]notify.Parcel{
-		"it was delivered":         {Run: types.NamespacedName{Namespace: "team", Name: "delivered"}, UID: "uid-delivered", Receiver: "ops"},
-		"its receiver was removed": {Run: types.NamespacedName{Namespace: "team", Name: "withdrawn"}, UID: "uid-withdrawn", Receiver: "removed"},
-		"the run is a namesake":    {Run: types.NamespacedName{Namespace: "team", Name: "namesake"}, UID: "another", Receiver: "ops"},
-		"the run is gone":          {Run: types.NamespacedName{Namespace: "team", Name: "gone"}, UID: "uid-gone", Receiver: "ops"},
+		"it was delivered":         {Of: aRun("delivered"), UID: "uid-delivered", Receiver: "ops"},
+		"its receiver was removed": {Of: aRun("withdrawn"), UID: "uid-withdrawn", Receiver: "removed"},
+		"the run is a namesake":    {Of: aRun("namesake"), UID: "another", Receiver: "ops"},
+		"the group is gone":        {Of: aGroup("delivered"), UID: "uid-delivered", Receiver: "ops"},
+		"the run is gone":          {Of: aRun("gone"), UID: "uid-gone", Receiver: "ops"},
 	}
 	for name, p := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -328,15 +328,20 @@ func TestAParcelIsNotTriedWhenItsTurnComesTooLate(t *testing.T) {
 	}
 }
 
-func TestOnlyRunsInDebtAndTheirLastChangeAreSeen(t *testing.T) {
-	g := NewWithT(t)
-	inDebt := inDebt()
-	owing := failedRun("nightly", queueNaming("ops", "http://unused.test"))
-	settled := owing.DeepCopy()
-	settled.Status.Announcements[0].State = batchv1alpha1.AnnouncementDelivered
-	bare := owing.DeepCopy()
-	bare.Status.Announcements = nil
+func TestOnlyWhatIsInDebtAndItsLastChangeAreSeen(t *testing.T) {
+	queue := queueNaming("ops", "http://unused.test")
+	for _, owing := range []client.Object{failedRun("nightly", queue), failedGroup("nightly", queue)} {
+		settled := notify.Of(owing.DeepCopyObject())
+		settled.Announcements()[0].State = batchv1alpha1.AnnouncementDelivered
+		bare := notify.Of(owing.DeepCopyObject())
+		bare.SetAnnouncements(nil)
+		expectOnlyDebtSeen(NewWithT(t), owing, settled.Object(), bare.Object())
+	}
+	NewWithT(t).Expect(inDebt().Create(event.CreateEvent{Object: queue})).To(BeFalse())
+}
 
+func expectOnlyDebtSeen(g *WithT, owing, settled, bare client.Object) {
+	inDebt := inDebt()
 	g.Expect(inDebt.Create(event.CreateEvent{Object: owing})).To(BeTrue())
 	g.Expect(inDebt.Create(event.CreateEvent{Object: settled})).To(BeFalse())
 	g.Expect(inDebt.Create(event.CreateEvent{Object: bare})).To(BeFalse())

@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -46,7 +46,11 @@ func (w *world) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	receiver := request.URL.Hostname()
-	if w.stateOf(e.Subject, receiver, e.Type) != batchv1alpha1.AnnouncementOwed {
+	of := aRun(e.Subject)
+	if strings.HasPrefix(e.Type, "job.group.") {
+		of = aGroup(e.Subject)
+	}
+	if w.stateOf(of, receiver, e.Type) != batchv1alpha1.AnnouncementOwed {
 		w.violations = append(w.violations, fmt.Sprintf("%s was sent to %s though it was on record", e.ID, receiver))
 	}
 	status := take(&w.answers, http.StatusOK)
@@ -59,13 +63,14 @@ func (w *world) RoundTrip(request *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Body: http.NoBody, Request: request}, nil
 }
 
-func (w *world) stateOf(run, receiver, event string) batchv1alpha1.AnnouncementState {
-	r := &batchv1alpha1.JobRun{}
-	if err := w.api.Get(context.Background(), types.NamespacedName{Namespace: "team", Name: run}, r); err != nil {
+func (w *world) stateOf(of notify.Name, receiver, event string) batchv1alpha1.AnnouncementState {
+	subject := notify.NewSubject(of.Kind)
+	if err := w.api.Get(context.Background(), of.NamespacedName, subject.Object()); err != nil {
 		return ""
 	}
-	i := slices.IndexFunc(r.Status.Announcements, func(a batchv1alpha1.Announcement) bool { return a.Receiver == receiver && a.Event == event })
-	return r.Status.Announcements[i].State
+	announcements := subject.Announcements()
+	i := slices.IndexFunc(announcements, func(a batchv1alpha1.Announcement) bool { return a.Receiver == receiver && a.Event == event })
+	return announcements[i].State
 }
 
 // write is a status write that may fail before it, or lose its answer after it.
@@ -86,11 +91,17 @@ func (w *world) write(_ context.Context, write func() error) error {
 func TestEveryAnnouncementIsMadeUnderCrashesConflictsAndFailures(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		queue := queueNaming("ops", "http://ops", "audit", "http://audit")
-		objects, names := []client.Object{queue}, []string{}
+		objects, names := []client.Object{queue}, []notify.Name{}
+		add := func(o notify.Object) {
+			objects, names = append(objects, o), append(names, notify.NameOf(notify.Of(o)))
+		}
 		for i := range rapid.IntRange(1, 3).Draw(rt, "runs") {
-			r := failedRun(fmt.Sprintf("run-%d", i), queue)
+			r := failedRun(fmt.Sprintf("object-%d", i), queue)
 			r.Status.Announcements = notify.Owed(r, queue, true)
-			objects, names = append(objects, r), append(names, r.Name)
+			add(r)
+		}
+		for i := range rapid.IntRange(0, 2).Draw(rt, "groups") {
+			add(failedGroup(fmt.Sprintf("object-%d", i), queue))
 		}
 		w := &world{
 			api:     newAPI(objects...),
@@ -110,10 +121,10 @@ func TestEveryAnnouncementIsMadeUnderCrashesConflictsAndFailures(t *testing.T) {
 		}
 		for _, name := range names {
 			for _, receiver := range []string{"ops", "audit"} {
-				for _, kind := range []string{"failed", "permanently_failed"} {
-					acks := w.acks[receiver+" uid-"+name+"/"+kind]
+				for _, id := range eventsOf(name) {
+					acks := w.acks[receiver+" "+id]
 					if acks < 1 || acks > 1+restarted {
-						rt.Errorf("%s acknowledged %s/%s %d times, with %d restarts", receiver, name, kind, acks, restarted)
+						rt.Errorf("%s acknowledged %s %d times, with %d restarts", receiver, id, acks, restarted)
 					}
 				}
 			}
@@ -121,8 +132,16 @@ func TestEveryAnnouncementIsMadeUnderCrashesConflictsAndFailures(t *testing.T) {
 	})
 }
 
+// eventsOf are the ids of the events of a run whose chain has failed for good, or of a failed group.
+func eventsOf(name notify.Name) []string {
+	if name.Kind == notify.KindGroup {
+		return []string{"uid-group-" + name.Name + "/failed"}
+	}
+	return []string{"uid-" + name.Name + "/failed", "uid-" + name.Name + "/permanently_failed"}
+}
+
 // live lets managers come and go until everything is settled, and returns how many of them were ended before that.
-func (w *world) live(t *testing.T, names []string, restarts, steps int) int {
+func (w *world) live(t *testing.T, names []notify.Name, restarts, steps int) int {
 	now := finished
 	for ended := 0; ; ended++ {
 		b := start(t, w.api, statusWrites(w.write))
@@ -133,7 +152,9 @@ func (w *world) live(t *testing.T, names []string, restarts, steps int) int {
 				b.stop()
 				return ended
 			}
-			b.see(names...)
+			for _, name := range names {
+				b.r.wake(name)
+			}
 			b.step()
 			now = now.Add(5 * time.Second)
 			b.clock.SetTime(now)
@@ -142,6 +163,6 @@ func (w *world) live(t *testing.T, names []string, restarts, steps int) int {
 	}
 }
 
-func (w *world) settled(b *bench, names []string) bool {
-	return !slices.ContainsFunc(names, func(name string) bool { return !notify.Settled(b.run(name).Status.Announcements) })
+func (w *world) settled(b *bench, names []notify.Name) bool {
+	return !slices.ContainsFunc(names, func(name notify.Name) bool { return !notify.Settled(b.subject(name).Announcements()) })
 }

@@ -33,6 +33,7 @@ func hourly(changes ...change) *batchv1alpha1.ScheduledJob {
 		Spec: batchv1alpha1.ScheduledJobSpec{
 			Schedule: "0 * * * *", MissedRunPolicy: batchv1alpha1.MissedRunOnce,
 			ConcurrencyPolicy: batchv1alpha1.ConcurrencyAllow, MaxQueuedRuns: 100,
+			RunTemplate: &batchv1alpha1.JobRunTemplateSpec{Work: localWork()},
 		},
 		Status: batchv1alpha1.ScheduledJobStatus{ObservedSchedule: "0 * * * * in UTC", HandledThrough: at(dawn)},
 	}
@@ -40,6 +41,25 @@ func hourly(changes ...change) *batchv1alpha1.ScheduledJob {
 		c(sj)
 	}
 	return sj
+}
+
+func localWork() *batchv1alpha1.Work {
+	return &batchv1alpha1.Work{HTTP: &batchv1alpha1.HTTPWork{URL: "http://localhost/"}}
+}
+
+// groups has every tick make a group of two members.
+func groups(sj *batchv1alpha1.ScheduledJob) {
+	sj.Spec.RunTemplate = nil
+	sj.Spec.GroupTemplate = &batchv1alpha1.JobGroupTemplateSpec{Members: []batchv1alpha1.GroupMember{
+		{Name: "build", RunTemplate: batchv1alpha1.JobRunTemplateSpec{Work: localWork()}},
+		{Name: "ship", RunTemplate: batchv1alpha1.JobRunTemplateSpec{Work: localWork()}},
+	}}
+}
+
+// runs has every tick make a run.
+func runs(sj *batchv1alpha1.ScheduledJob) {
+	sj.Spec.GroupTemplate = nil
+	sj.Spec.RunTemplate = &batchv1alpha1.JobRunTemplateSpec{Work: localWork()}
 }
 
 func runAt(t time.Time) change {
@@ -53,17 +73,27 @@ func forbid(sj *batchv1alpha1.ScheduledJob) {
 	sj.Spec.ConcurrencyPolicy = batchv1alpha1.ConcurrencyForbid
 }
 
+func replace(sj *batchv1alpha1.ScheduledJob) {
+	sj.Spec.ConcurrencyPolicy = batchv1alpha1.ConcurrencyReplace
+}
+
 func runAll(sj *batchv1alpha1.ScheduledJob) { sj.Spec.MissedRunPolicy = batchv1alpha1.MissedRunAll }
 
 func atMost(n int32) change {
 	return func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.MaxQueuedRuns = n }
 }
 
-func named(runs ...batchv1alpha1.JobRun) change {
+func named(all ...batchv1alpha1.JobRun) change {
 	return func(sj *batchv1alpha1.ScheduledJob) {
-		for i := range runs {
-			sj.Status.Active = append(sj.Status.Active, activeRun(&runs[i]))
+		for i := range all {
+			sj.Status.Active = append(sj.Status.Active, productOf(&all[i]).entry())
 		}
+	}
+}
+
+func namedGroup(g batchv1alpha1.JobGroup) change {
+	return func(sj *batchv1alpha1.ScheduledJob) {
+		sj.Status.Active = append(sj.Status.Active, productOf(&g).entry())
 	}
 }
 
@@ -71,7 +101,7 @@ type detail func(*batchv1alpha1.JobRun)
 
 // ticked is the run of a tick of sj, Queued as the API server stores it.
 func ticked(tick time.Time, details ...detail) batchv1alpha1.JobRun {
-	r := newRun(hourly(), tick, 0)
+	r := newObject(hourly(), tick, 0).(*batchv1alpha1.JobRun)
 	r.UID = types.UID(r.Name)
 	r.CreationTimestamp = metav1.NewTime(tick)
 	r.Status.Phase = batchv1alpha1.JobRunQueued
@@ -79,6 +109,15 @@ func ticked(tick time.Time, details ...detail) batchv1alpha1.JobRun {
 		d(r)
 	}
 	return *r
+}
+
+// grouped is the group of a tick of sj in that phase.
+func grouped(tick time.Time, phase batchv1alpha1.JobGroupPhase) batchv1alpha1.JobGroup {
+	g := newObject(hourly(groups), tick, 0).(*batchv1alpha1.JobGroup)
+	g.UID = types.UID("group-" + g.Name)
+	g.CreationTimestamp = metav1.NewTime(tick)
+	g.Status.Phase = phase
+	return *g
 }
 
 // manual is a run that a person created for sj.
@@ -129,7 +168,7 @@ func retryOf(r batchv1alpha1.JobRun) batchv1alpha1.JobRun {
 	return child
 }
 
-func all(runs ...batchv1alpha1.JobRun) []batchv1alpha1.JobRun { return runs }
+func all(these ...batchv1alpha1.JobRun) []batchv1alpha1.JobRun { return these }
 
 // shown are the ticks of a decision as times of the day, Skipped ones in brackets.
 func shown(ticks []schedule.Tick) []string {

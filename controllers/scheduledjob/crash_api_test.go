@@ -70,6 +70,7 @@ func TestACrashBetweenCreatingTheRunAndRecordingTheFireGivesOneRun(t *testing.T)
 				"recurring": func(*world) change { return policy(batchv1alpha1.MissedRunOnce) },
 				"forbidden": func(*world) change { return forbid },
 				"at most 1": func(*world) change { return atMost(1) },
+				"replacing": func(*world) change { return replace },
 			} {
 				t.Run(kind, func(t *testing.T) {
 					w := newWorld(t)
@@ -213,8 +214,8 @@ func TestARunThatGoesWithADeletedScheduleHasNotRunForTheNextOne(t *testing.T) {
 	// The earlier namesake is played by another schedule, or the garbage collector would be too fast for the test.
 	earlier := w.create(func(sj *batchv1alpha1.ScheduledJob) { sj.Name = "earlier" })
 	w.create(w.once(-10 * time.Second))
-	doomed := newRun(earlier, w.get().Spec.RunAt.Time, 0)
-	doomed.Name, doomed.Spec.ScheduledJobRef.Name = runName("sj", w.get().Spec.RunAt.Time, 0), "sj"
+	doomed := newObject(earlier, w.get().Spec.RunAt.Time, 0).(*batchv1alpha1.JobRun)
+	doomed.Name, doomed.Spec.ScheduledJobRef.Name = productName("sj", w.get().Spec.RunAt.Time, 0), "sj"
 	w.Expect(w.api.Create(w.ctx, doomed)).To(Succeed())
 
 	_, err := w.try()
@@ -230,7 +231,7 @@ func TestARunThatGoesWithADeletedScheduleHasNotRunForTheNextOne(t *testing.T) {
 func TestAForeignObjectInTheWayIsPassedOver(t *testing.T) {
 	w := newWorld(t)
 	w.create()
-	foreign := &batchv1alpha1.JobRun{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: runName("sj", w.born.Add(time.Minute), 0)}}
+	foreign := &batchv1alpha1.JobRun{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: productName("sj", w.born.Add(time.Minute), 0)}}
 	foreign.Spec.Work = w.get().Spec.RunTemplate.Work
 	w.Expect(w.api.Create(w.ctx, foreign)).To(Succeed())
 	w.at(61 * time.Second)
@@ -239,30 +240,30 @@ func TestAForeignObjectInTheWayIsPassedOver(t *testing.T) {
 	w.Expect(err).To(MatchError(errCrash))
 	w.works()
 	w.pass()
-	other := runName("sj", w.born.Add(time.Minute), 1)
+	other := productName("sj", w.born.Add(time.Minute), 1)
 	w.Expect(w.runs()).To(ConsistOf(HaveField("Name", foreign.Name), HaveField("Name", other)))
 	w.Expect(w.get().Status.Active).To(ConsistOf(HaveField("Name", other)))
 	w.quiet()
 
-	foreign = &batchv1alpha1.JobRun{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: runName("sj", w.born.Add(2*time.Minute), 0)}}
+	foreign = &batchv1alpha1.JobRun{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: productName("sj", w.born.Add(2*time.Minute), 0)}}
 	foreign.Spec.Work = w.get().Spec.RunTemplate.Work
 	w.Expect(w.api.Create(w.ctx, foreign)).To(Succeed())
 	w.at(121 * time.Second)
 	w.pass()
 	w.Expect(w.get().Status.CollisionCount).To(Equal(int32(1)))
-	w.Expect(w.get().Status.LastRunName).To(Equal(runName("sj", w.born.Add(2*time.Minute), 1)))
+	w.Expect(w.get().Status.LastRunName).To(Equal(productName("sj", w.born.Add(2*time.Minute), 1)))
 }
 
 func TestTheLongestNameFiresAlsoWithAForeignObjectInTheWay(t *testing.T) {
 	w := newWorld(t)
 	longest := strings.Repeat("s", 46)
 	sj := w.create(w.once(-10*time.Second), func(sj *batchv1alpha1.ScheduledJob) { sj.Name = longest })
-	foreign := &batchv1alpha1.JobRun{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: runName(longest, sj.Spec.RunAt.Time, 0)}}
+	foreign := &batchv1alpha1.JobRun{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: productName(longest, sj.Spec.RunAt.Time, 0)}}
 	foreign.Spec.Work = sj.Spec.RunTemplate.Work
 	w.Expect(w.api.Create(w.ctx, foreign)).To(Succeed())
 	_, err := w.reconciler().Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(sj)})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(w.runs()).To(ContainElement(HaveField("Name", runName(longest, sj.Spec.RunAt.Time, 1))))
+	w.Expect(w.runs()).To(ContainElement(HaveField("Name", productName(longest, sj.Spec.RunAt.Time, 1))))
 }
 
 func TestTwoManagersAtOnceFireATickOnce(t *testing.T) {

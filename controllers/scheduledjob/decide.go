@@ -3,6 +3,7 @@
 package scheduledjob
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,10 +18,10 @@ type plan struct {
 	invalid error
 	// seen is what to remember of the schedule.
 	seen schedule.Seen
-	// standing of the runs.
+	// standing of what ticks and people have made.
 	standing standing
-	// taken are the runs found unrecorded that are to be recorded as fires.
-	taken []*batchv1alpha1.JobRun
+	// taken are those found unrecorded that are to be recorded as fires.
+	taken []product
 	// decision on what to fire.
 	decision schedule.Decision
 	// spec and state that the decision rests on.
@@ -29,22 +30,25 @@ type plan struct {
 }
 
 // decide plans for a ScheduledJob. It is pure.
-func decide(sj *batchv1alpha1.ScheduledJob, runs []batchv1alpha1.JobRun, now time.Time) plan {
+func decide(sj *batchv1alpha1.ScheduledJob, all []product, now time.Time) plan {
 	p := plan{}
 	p.spec, p.invalid = specOf(sj)
 	last := lastSeen(sj)
 	p.seen = schedule.Observe(last, sj.CreationTimestamp.Time, ruleOf(sj), now)
-	p.standing = stand(ticks{sj: sj, last: last, seen: p.seen, valid: p.invalid == nil, now: now}, runs)
+	p.standing = stand(ticks{sj: sj, last: last, seen: p.seen, valid: p.invalid == nil, now: now}, all)
 	p.taken = take(p.spec.Overlap, p.standing)
 	p.state = schedule.State{
 		Since:        p.seen.Since,
 		SettledRunAt: timeOf(sj.Status.FiredRunAt),
-		Active:       p.standing.unsettled,
+		Active:       len(p.standing.unsettled),
 		LastSkipped:  lastSkipped(sj),
 	}
-	for _, r := range p.taken {
-		p.state.Made = append(p.state.Made, r.Spec.ScheduledTime.Time)
-		if !r.Status.Phase.Terminal() {
+	if since := timeOf(sj.Status.ReplacingSince); since != nil {
+		p.state.Replacing = *since
+	}
+	for _, found := range p.taken {
+		p.state.Made = append(p.state.Made, *found.tick)
+		if !found.ended {
 			p.state.Active++
 		}
 	}
@@ -52,22 +56,32 @@ func decide(sj *batchv1alpha1.ScheduledJob, runs []batchv1alpha1.JobRun, now tim
 	return p
 }
 
-// take picks those of the found runs that count as fires. With overlap forbidden it depends on what is unsettled besides:
-// the creator that died may have meant a run to be Skipped. Then none counts; its tick is decided anew, and finds it. Of
-// several only the oldest that has not ended can have been fired: the later ones overlapped with it.
-func take(overlap schedule.OverlapPolicy, s standing) []*batchv1alpha1.JobRun {
-	if overlap != schedule.Forbid {
-		return s.found
-	}
-	if s.unsettled > 0 {
+// take picks those of the found products that count as fires, one a tick: an edit of the template may have made a tick leave
+// one of each kind. Unless overlap is allowed it depends on what is unsettled besides: the creator that died may have meant
+// it to be Skipped, or to come alone. Then none counts; its tick is decided anew, and finds it. Of several only the oldest
+// that has not ended can have been fired: the later ones overlapped with it.
+func take(overlap schedule.OverlapPolicy, s standing) []product {
+	found := slices.CompactFunc(slices.Clone(s.found), func(a, b product) bool { return a.tick.Equal(*b.tick) })
+	switch {
+	case overlap != schedule.Forbid && overlap != schedule.Replace:
+		return found
+	case len(s.unsettled) > 0:
 		return nil
 	}
-	for i, r := range s.found {
-		if !r.Status.Phase.Terminal() {
-			return s.found[:i+1]
+	for i, p := range found {
+		if !p.ended {
+			return found[:i+1]
 		}
 	}
-	return s.found
+	return found
+}
+
+// replaced are the products that are to end before anything fires: all that has not settled, and what is recorded only now.
+func (p plan) replaced() []product {
+	if p.decision.Replacing.IsZero() {
+		return nil
+	}
+	return append(slices.Clone(p.standing.unsettled), p.taken...)
 }
 
 // specOf returns the rules by which the ScheduledJob fires. An invalid one fires nothing, as if suspended.

@@ -73,12 +73,12 @@ func TestWhatIsUnsettledAndWhatIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			s := decide(c.sj, c.runs, clockTime("10:30:00")).standing
+			s := decide(c.sj, products(c.runs, nil), clockTime("10:30:00")).standing
 			g.Expect(namesOf(s.active)).To(Equal(c.active))
-			g.Expect(s.unsettled).To(Equal(c.unsettled))
+			g.Expect(s.unsettled).To(HaveLen(c.unsettled))
 			var found []string
-			for _, r := range s.found {
-				found = append(found, r.Name)
+			for _, p := range s.found {
+				found = append(found, p.object.GetName())
 			}
 			g.Expect(found).To(Equal(c.found))
 		})
@@ -87,11 +87,11 @@ func TestWhatIsUnsettledAndWhatIsFound(t *testing.T) {
 
 // made is what a pass leaves when everything that it fires can be created.
 func made(sj *batchv1alpha1.ScheduledJob, runs []batchv1alpha1.JobRun, now time.Time) (batchv1alpha1.ScheduledJobStatus, []schedule.Tick) {
-	p := decide(sj, runs, now)
+	p := decide(sj, products(runs, nil), now)
 	var f fired
 	for _, tick := range p.decision.Fire {
 		r := ticked(tick.Time)
-		f.runs = append(f.runs, firedRun{tick: tick, run: &r})
+		f.made = append(f.made, fire{tick: tick, made: productOf(&r)})
 	}
 	return p.status(sj, f, now), p.decision.Fire
 }
@@ -173,11 +173,11 @@ func TestAFireThatCouldNotBeCreatedStaysDueAndThoseBeforeItAreRecorded(t *testin
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			sj, now := hourly(runAll), clockTime("09:30:00")
-			p := decide(sj, nil, now)
+			p := decide(sj, products(nil, nil), now)
 			f := fired{failure: c.failure}
 			for _, tick := range p.decision.Fire[:c.created] {
 				r := ticked(tick.Time)
-				f.runs = append(f.runs, firedRun{tick: tick, run: &r})
+				f.made = append(f.made, fire{tick: tick, made: productOf(&r)})
 			}
 			status := p.status(sj, f, now)
 			g.Expect(status.HandledThrough).To(Equal(at(clockTime(c.through))))
@@ -216,7 +216,7 @@ func TestAScheduleThatCannotBeUsedIsStalledAndNeverNotReady(t *testing.T) {
 			g.Expect(status.Conditions[0].Type).To(Equal(batchv1alpha1.ConditionStalled))
 			g.Expect(status.Conditions[0].Reason).To(Equal(batchv1alpha1.ReasonInvalidSchedule))
 			g.Expect(status.Conditions[0].Message).To(ContainSubstring(c.words))
-			g.Expect(decide(sj, nil, clockTime("09:30:00")).decision.Wake).To(BeZero(), "time alone changes nothing")
+			g.Expect(decide(sj, products(nil, nil), clockTime("09:30:00")).decision.Wake).To(BeZero(), "time alone changes nothing")
 		})
 	}
 }
@@ -309,11 +309,11 @@ func TestTheNameOfARunFitsAndIsAlwaysTheSame(t *testing.T) {
 	g := NewWithT(t)
 	tick := clockTime("07:00:00")
 	longest := strings.Repeat("a", 46)
-	g.Expect(runName("sj", tick, 0)).To(Equal("sj-1777618800"))
-	g.Expect(runName("sj", tick, 2)).To(Equal("sj-1777618800-2"))
-	g.Expect(runName(longest, tick, 0)).To(HaveLen(57))
+	g.Expect(productName("sj", tick, 0)).To(Equal("sj-1777618800"))
+	g.Expect(productName("sj", tick, 2)).To(Equal("sj-1777618800-2"))
+	g.Expect(productName(longest, tick, 0)).To(HaveLen(57))
 	for n := range int32(collisions + 1) {
-		g.Expect(len(runName(longest, tick, n))).To(BeNumerically("<=", 57))
+		g.Expect(len(productName(longest, tick, n))).To(BeNumerically("<=", 57))
 	}
-	g.Expect(runName(strings.Repeat("a", 43)+".bc", tick, 1)).To(Equal(strings.Repeat("a", 43)+"-1777618800-1"), "no name ends a part with a dot")
+	g.Expect(productName(strings.Repeat("a", 43)+".bc", tick, 1)).To(Equal(strings.Repeat("a", 43)+"-1777618800-1"), "no name ends a part with a dot")
 }

@@ -17,7 +17,7 @@ import (
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 )
 
-// answerPatience is when a ScheduledJob whose run still waits for its answer is looked at again, should an event be missed.
+// answerPatience is when a ScheduledJob whose run or group still waits for its answer is looked at again, should an event be missed.
 const answerPatience = 10 * time.Second
 
 // expiry returns when the ScheduledJob is to be deleted: ttlSecondsAfterFired after its one tick was fired, or given up as
@@ -43,37 +43,48 @@ func (s *scope) expire(ctx context.Context) (ctrl.Result, error) {
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("deleting ScheduledJob %s/%s, which has fired: %w", s.sj.Namespace, s.sj.Name, err)
 	}
-	s.log.Info("deleted after its fire", "run", s.sj.Status.LastRunName, "ttlSecondsAfterFired", *s.sj.Spec.TTLSecondsAfterFired)
+	s.log.Info("deleted after its fire", "fired", s.sj.Status.LastRunName, "ttlSecondsAfterFired", *s.sj.Spec.TTLSecondsAfterFired)
 	return ctrl.Result{}, nil
 }
 
-// answered reports whether the run of the one tick has learnt from the ScheduledJob what becomes of it. Once that is gone
-// nothing keeps the run from being executed, which must not happen to one that overlap forbade.
+// answered reports whether what the one tick has made has learnt from the ScheduledJob what becomes of it. Once that is gone
+// nothing keeps it from being executed, which must not happen to what overlap forbade.
 func (s *scope) answered(ctx context.Context) (bool, error) {
 	tick := s.sj.Spec.RunAt.Time
 	if slices.ContainsFunc(s.sj.Status.Active, func(a batchv1alpha1.ActiveRun) bool { return a.ScheduledTime.Time.Equal(tick) }) {
 		return true, nil
 	}
-	for n := range int32(collisions + 1) {
-		r := &batchv1alpha1.JobRun{}
-		err := s.Live.Get(ctx, types.NamespacedName{Namespace: s.sj.Namespace, Name: runName(s.sj.Name, tick, n)}, r)
-		switch {
-		case apierrors.IsNotFound(err):
-			return true, nil
-		case err != nil:
+	for _, kind := range kinds() {
+		if waits, err := s.waits(ctx, kind, tick); waits || err != nil {
 			return false, err
-		case isRunOf(r, s.sj, tick):
-			return r.Status.Phase != batchv1alpha1.JobRunQueued, nil
 		}
 	}
 	return true, nil
 }
 
-// propagation keeps the runs, which outlive the ScheduledJob: those that were created when it was not yet to be deleted are
-// owned by it and would go with it. Orphaning them needs the garbage collector, so it is asked for only then.
+// waits reports whether there is a product of that kind that the tick has made and of which nothing has begun.
+func (s *scope) waits(ctx context.Context, kind client.Object, tick time.Time) (bool, error) {
+	for n := range int32(collisions + 1) {
+		there := blank(kind)
+		err := s.Live.Get(ctx, types.NamespacedName{Namespace: s.sj.Namespace, Name: productName(s.sj.Name, tick, n)}, there)
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if made := productOf(there); made.isFireOf(s.sj, tick) {
+			return made.waits, nil
+		}
+	}
+	return false, nil
+}
+
+// propagation keeps what was made, which outlives the ScheduledJob: what was created when that was not yet to be deleted is
+// owned by it and would go with it. Orphaning it needs the garbage collector, so it is asked for only then.
 func (s *scope) propagation() client.PropagationPolicy {
-	for i := range s.runs {
-		if metav1.IsControlledBy(&s.runs[i], s.sj) {
+	for _, p := range s.products {
+		if slices.ContainsFunc(p.parts, func(o client.Object) bool { return metav1.IsControlledBy(o, s.sj) }) {
 			return client.PropagationPolicy(metav1.DeletePropagationOrphan)
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/controllers/index"
 	"reprise.dev/reprise/internal/incarnation"
+	"reprise.dev/reprise/internal/run"
 )
 
 // world is a namespace with one ScheduledJob and a reconciler that the test drives by hand, with a clock of its own.
@@ -84,7 +85,7 @@ func (w *world) create(changes ...change) *batchv1alpha1.ScheduledJob {
 	w.t.Helper()
 	sj := &batchv1alpha1.ScheduledJob{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "sj"}}
 	sj.Spec.Schedule = "@every 1m"
-	sj.Spec.RunTemplate = &batchv1alpha1.JobRunTemplateSpec{Work: &batchv1alpha1.Work{HTTP: &batchv1alpha1.HTTPWork{URL: "http://localhost/"}}}
+	runs(sj)
 	for _, c := range changes {
 		c(sj)
 	}
@@ -155,8 +156,12 @@ func byIndex(t *testing.T) func(context.Context, client.WithWatch, client.Object
 		if err := api.List(ctx, list, client.InNamespace(o.Namespace)); err != nil {
 			return err
 		}
-		runs := list.(*batchv1alpha1.JobRunList)
-		runs.Items = slices.DeleteFunc(runs.Items, func(r batchv1alpha1.JobRun) bool { return !slices.Contains(of[by.Field](&r), by.Value) })
+		switch list := list.(type) {
+		case *batchv1alpha1.JobRunList:
+			list.Items = slices.DeleteFunc(list.Items, func(r batchv1alpha1.JobRun) bool { return !slices.Contains(of[by.Field](&r), by.Value) })
+		case *batchv1alpha1.JobGroupList:
+			list.Items = slices.DeleteFunc(list.Items, func(g batchv1alpha1.JobGroup) bool { return !slices.Contains(of[by.Field](&g), by.Value) })
+		}
 		return nil
 	}
 }
@@ -177,10 +182,11 @@ func (w *world) try() (ctrl.Result, error) {
 // quiet expects that a pass changes nothing.
 func (w *world) quiet() {
 	w.t.Helper()
-	sj, runs := w.get(), w.runs()
+	sj, runs, groups := w.get(), w.runs(), w.groups()
 	w.pass()
 	w.Expect(w.get()).To(Equal(sj))
 	w.Expect(w.runs()).To(Equal(runs))
+	w.Expect(w.groups()).To(Equal(groups))
 }
 
 func (w *world) get() *batchv1alpha1.ScheduledJob {
@@ -215,12 +221,22 @@ func (w *world) runs() []batchv1alpha1.JobRun {
 	return list.Items
 }
 
-// ticks are the ticks of the runs there are, as time from the creation of the ScheduledJob, in their order.
+// groups are the groups in the namespace, in the order of their names.
+func (w *world) groups() []batchv1alpha1.JobGroup {
+	w.t.Helper()
+	list := &batchv1alpha1.JobGroupList{}
+	w.Expect(w.api.List(w.ctx, list, client.InNamespace(w.ns))).To(Succeed())
+	return list.Items
+}
+
+// ticks are the ticks of the runs and groups there are, as time from the creation of the ScheduledJob, in their order.
 func (w *world) ticks() []time.Duration {
 	w.t.Helper()
 	var ticks []time.Duration
-	for _, r := range w.runs() {
-		ticks = append(ticks, r.Spec.ScheduledTime.Sub(w.born))
+	for _, p := range products(w.runs(), w.groups()) {
+		if p.tick != nil {
+			ticks = append(ticks, p.tick.Sub(w.born))
+		}
 	}
 	slices.Sort(ticks)
 	return ticks
@@ -256,6 +272,56 @@ func (w *world) begin(r *batchv1alpha1.JobRun) {
 	w.t.Helper()
 	running(r)
 	w.Expect(w.api.Status().Update(w.ctx, r)).To(Succeed())
+}
+
+// move takes a group to a phase, as the group controller does.
+func (w *world) move(g *batchv1alpha1.JobGroup, phase batchv1alpha1.JobGroupPhase) {
+	w.t.Helper()
+	g.Status.Phase = phase
+	w.Expect(w.api.Status().Update(w.ctx, g)).To(Succeed())
+}
+
+// obey ends everything that was asked to end, as the run and group controllers do once it has stopped.
+func (w *world) obey() {
+	w.t.Helper()
+	for _, r := range w.runs() {
+		if r.Status.Halt != nil && !r.Status.Phase.Terminal() {
+			w.stopped(&r)
+		}
+	}
+	for _, g := range w.groups() {
+		if g.Status.Halt != nil && !g.Status.Phase.Terminal() {
+			w.move(&g, batchv1alpha1.JobGroupCancelled)
+		}
+	}
+}
+
+// stopped ends a run as Cancelled, and the chain of which it is the retry.
+func (w *world) stopped(r *batchv1alpha1.JobRun) {
+	w.t.Helper()
+	if r.Status.Phase == batchv1alpha1.JobRunRunning {
+		r.Status.Phase = batchv1alpha1.JobRunCancelling
+		w.Expect(w.api.Status().Update(w.ctx, r)).To(Succeed())
+	}
+	slot := r.Status.Slot
+	ended(batchv1alpha1.JobRunCancelled)(r)
+	if slot == "" {
+		r.Status.Slot = "" // it never held one
+	}
+	r.Status.Conditions[0].Reason = "Test"
+	r.Status.Conditions[0].LastTransitionTime = metav1.NewTime(w.clock.Now())
+	conditions := r.Status.Conditions
+	if r.Spec.RetryOf != "" {
+		r.Status.Conditions = nil // the first run tells
+	}
+	w.Expect(w.api.Status().Update(w.ctx, r)).To(Succeed())
+	if r.Spec.RetryOf == "" {
+		return
+	}
+	first := &batchv1alpha1.JobRun{}
+	w.Expect(w.api.Get(w.ctx, types.NamespacedName{Namespace: w.ns, Name: run.Chain(r).RootName}, first)).To(Succeed())
+	first.Status.Conditions = conditions
+	w.Expect(w.api.Status().Update(w.ctx, first)).To(Succeed())
 }
 
 func (w *world) remove(o client.Object) {

@@ -14,33 +14,95 @@ import (
 	"reprise.dev/reprise/controllers/index"
 )
 
-// observe finds the runs of the ScheduledJob and plans. A run that is on record but not in the cache is read live: it was
-// made a moment ago, or a person deleted it.
+// found is what is read of the runs and groups of a ScheduledJob.
+type found struct {
+	runs   []batchv1alpha1.JobRun
+	groups []batchv1alpha1.JobGroup
+	uids   map[types.UID]bool
+}
+
+func (f *found) add(o client.Object) {
+	switch o := o.(type) {
+	case *batchv1alpha1.JobRun:
+		f.runs = append(f.runs, *o)
+	case *batchv1alpha1.JobGroup:
+		f.groups = append(f.groups, *o)
+	}
+	f.uids[o.GetUID()] = true
+}
+
+// observe finds the runs and groups of the ScheduledJob and plans.
 func (s *scope) observe(ctx context.Context) error {
-	list := &batchv1alpha1.JobRunList{}
-	err := s.Client.List(ctx, list, client.InNamespace(s.sj.Namespace), client.MatchingFields{index.ScheduledJob: s.sj.Name}, client.UnsafeDisableDeepCopy)
+	f, err := s.listed(ctx)
 	if err != nil {
-		return fmt.Errorf("listing the runs of ScheduledJob %s/%s: %w", s.sj.Namespace, s.sj.Name, err)
+		return err
 	}
-	seen := map[types.UID]bool{}
-	for i := range list.Items {
-		seen[list.Items[i].UID] = true
-	}
-	s.runs = list.Items
 	for _, a := range s.sj.Status.Active {
-		if seen[a.UID] {
-			continue
+		if err := s.lookFor(ctx, f, a); err != nil {
+			return err
 		}
-		r := &batchv1alpha1.JobRun{}
-		err := s.Live.Get(ctx, types.NamespacedName{Namespace: s.sj.Namespace, Name: a.Name}, r)
+	}
+	if err := s.retriedByHand(ctx, f); err != nil {
+		return err
+	}
+	s.products = products(f.runs, f.groups)
+	s.plan = decide(s.sj, s.products, s.now)
+	return nil
+}
+
+func (s *scope) listed(ctx context.Context) (*found, error) {
+	runs, groups := &batchv1alpha1.JobRunList{}, &batchv1alpha1.JobGroupList{}
+	for field, list := range map[string]client.ObjectList{index.ScheduledJob: runs, index.ScheduledJobGroups: groups} {
+		err := s.Client.List(ctx, list, client.InNamespace(s.sj.Namespace), client.MatchingFields{field: s.sj.Name}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return nil, fmt.Errorf("listing what ScheduledJob %s/%s has made: %w", s.sj.Namespace, s.sj.Name, err)
+		}
+	}
+	f := &found{runs: runs.Items, groups: groups.Items, uids: map[types.UID]bool{}}
+	for i := range runs.Items {
+		f.uids[runs.Items[i].UID] = true
+	}
+	for i := range groups.Items {
+		f.uids[groups.Items[i].UID] = true
+	}
+	return f, nil
+}
+
+// lookFor reads live what is on record but not in the cache: it was made a moment ago, or a person deleted it.
+func (s *scope) lookFor(ctx context.Context, f *found, a batchv1alpha1.ActiveRun) error {
+	for _, o := range kinds() {
+		if f.uids[a.UID] {
+			return nil
+		}
+		err := s.Live.Get(ctx, types.NamespacedName{Namespace: s.sj.Namespace, Name: a.Name}, o)
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:
-			return fmt.Errorf("reading run %s/%s: %w", s.sj.Namespace, a.Name, err)
-		case r.UID == a.UID:
-			s.runs = append(s.runs, *r)
+			return fmt.Errorf("reading %s/%s, which is on record as active: %w", s.sj.Namespace, a.Name, err)
+		case o.GetUID() == a.UID:
+			f.add(o)
 		}
 	}
-	s.plan = decide(s.sj, s.runs, s.now)
+	return nil
+}
+
+// retriedByHand finds the retries by hand. They name the run that they retry and no ScheduledJob, so no index knows them as
+// its own, and count as part of the chain all the same.
+func (s *scope) retriedByHand(ctx context.Context, f *found) error {
+	for i := 0; i < len(f.runs); i++ { // what is found may have been retried in turn
+		record := f.runs[i].Status.Retry
+		if record == nil || !record.Manual || f.uids[record.UID] {
+			continue
+		}
+		r := &batchv1alpha1.JobRun{}
+		err := s.Client.Get(ctx, types.NamespacedName{Namespace: s.sj.Namespace, Name: record.Name}, r)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return fmt.Errorf("reading run %s/%s, a retry by hand: %w", s.sj.Namespace, record.Name, err)
+		case r.UID == record.UID:
+			f.add(r)
+		}
+	}
 	return nil
 }

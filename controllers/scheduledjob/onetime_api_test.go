@@ -154,7 +154,7 @@ func (w *world) manualRun(name string) *batchv1alpha1.JobRun {
 func (w *world) runOf(tick time.Time) *batchv1alpha1.JobRun {
 	w.t.Helper()
 	r := &batchv1alpha1.JobRun{}
-	w.Expect(w.api.Get(w.ctx, types.NamespacedName{Namespace: w.ns, Name: runName("sj", tick, 0)}, r)).To(Succeed())
+	w.Expect(w.api.Get(w.ctx, types.NamespacedName{Namespace: w.ns, Name: productName("sj", tick, 0)}, r)).To(Succeed())
 	return r
 }
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scheduledjob fires ScheduledJobs: it creates the JobRun of every tick that internal/schedule says is due, and
-// records the fire in the ScheduledJob's status.
+// Package scheduledjob fires ScheduledJobs: it creates the JobRun or JobGroup of every tick that internal/schedule says is
+// due, and records the fire in the ScheduledJob's status.
 //
-// A run is executed only if the status of its ScheduledJob names its UID, so creating it is no fire yet: recording it is.
-// That is one write, with the version of the ScheduledJob that was decided upon. Dying before it leaves a run that waits;
-// the next pass finds it, under its own name, and records it. Nothing else is remembered, in memory or elsewhere.
+// What a tick makes is executed only if the status of its ScheduledJob names its UID, so creating it is no fire yet:
+// recording it is. That is one write, with the version of the ScheduledJob that was decided upon. Dying before it leaves a
+// run or group that waits; the next pass finds it, under its own name, and records it. What a tick replaces is asked to end
+// after that write; dying before it leaves a tick that is due and asks again. Nothing else is remembered, in memory or
+// elsewhere.
 //
-// One file a part: observe.go reads, standing.go and decide.go decide (pure), fire.go creates, record.go makes the new
-// status (pure), expire.go deletes what has fired and is to go.
+// One file a part: product.go says what a tick makes, observe.go reads, standing.go and decide.go decide (pure), fire.go
+// creates, record.go makes the new status (pure), halt.go asks what is replaced to end, expire.go deletes what has fired and
+// is to go.
 package scheduledjob
 
 import (
@@ -27,7 +30,8 @@ import (
 
 // +kubebuilder:rbac:groups=batch.reprise.dev,resources=scheduledjobs,verbs=get;list;watch;delete
 // +kubebuilder:rbac:groups=batch.reprise.dev,resources=scheduledjobs/status,verbs=update
-// +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobruns,verbs=get;list;watch;create
+// +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobruns;jobgroups,verbs=get;list;watch;create
+// +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobruns/status;jobgroups/status,verbs=update
 
 const (
 	// soon is when a ScheduledJob is looked at again that somebody changed in between, or that the cache showed too late.
@@ -60,11 +64,11 @@ type Reconciler struct {
 // scope is one reconcile of one ScheduledJob: the time, read once, and what was found.
 type scope struct {
 	*Reconciler
-	sj   *batchv1alpha1.ScheduledJob
-	runs []batchv1alpha1.JobRun
-	plan plan
-	now  time.Time
-	log  logr.Logger
+	sj       *batchv1alpha1.ScheduledJob
+	products []product
+	plan     plan
+	now      time.Time
+	log      logr.Logger
 }
 
 // Reconcile fires what is due, records it, and waits for the next tick.
@@ -102,7 +106,7 @@ func (r *Reconciler) ready(ctx context.Context) error {
 	return r.Gate.Wait(ctx)
 }
 
-// pass is the sentence: decide, fire, record, and if nothing is left to come, go.
+// pass is the sentence: decide, fire, record, halt what is replaced, and if nothing is left to come, go.
 func (s *scope) pass(ctx context.Context) (ctrl.Result, error) {
 	if there, err := s.decide(ctx); !there || err != nil {
 		return ctrl.Result{}, err
@@ -114,16 +118,20 @@ func (s *scope) pass(ctx context.Context) (ctrl.Result, error) {
 	if fired.failure != nil {
 		return ctrl.Result{}, fired.failure
 	}
+	if err := s.halt(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
 	if _, expires := expiry(s.sj); expires {
 		return s.expire(ctx)
 	}
 	return s.next(), nil
 }
 
-// decide plans from the cache and, before anything is fired, again from the ScheduledJob as it is: what the cache shows
-// may have been fired already, edited, deleted, or replaced by a namesake. It reports false if there is nothing to do for it.
+// decide plans from the cache and, before anything is fired or halted, again from the ScheduledJob as it is: what the cache
+// shows may have been fired already, edited, deleted, or replaced by a namesake. It reports false if there is nothing to do
+// for it.
 func (s *scope) decide(ctx context.Context) (bool, error) {
-	if err := s.observe(ctx); err != nil || len(s.plan.decision.Fire) == 0 {
+	if err := s.observe(ctx); err != nil || (len(s.plan.decision.Fire) == 0 && s.plan.decision.Replacing.IsZero()) {
 		return true, err
 	}
 	live := &batchv1alpha1.ScheduledJob{}

@@ -16,7 +16,7 @@ import (
 	"reprise.dev/reprise/internal/schedule"
 )
 
-// reasonRunRejected says that the API server refuses the run of a tick. It is tried again and again.
+// reasonRunRejected says that the API server refuses the run, or group, of a tick. It is tried again and again.
 const reasonRunRejected = "RunRejected"
 
 // record writes what was decided and fired, if it changes anything, on the version of the ScheduledJob that the decision
@@ -32,18 +32,18 @@ func (s *scope) record(ctx context.Context, f fired) error {
 	}
 	s.sj = next
 	for _, r := range s.plan.recorded(f) {
-		s.log.Info("fired", "run", r.run.Name, "tick", r.tick.Time.UTC().Format(time.RFC3339), "lateSeconds", int64(s.now.Sub(r.tick.Time).Seconds()), "skipped", r.tick.Skip)
+		s.log.Info("fired", r.made.kind, r.made.object.GetName(), "tick", r.tick.Time.UTC().Format(time.RFC3339), "lateSeconds", int64(s.now.Sub(r.tick.Time).Seconds()), "skipped", r.tick.Skip)
 	}
 	return nil
 }
 
-// recorded are all runs that this pass records for the first time: those it found and those it made.
-func (p plan) recorded(f fired) []firedRun {
-	var all []firedRun
-	for _, r := range p.taken {
-		all = append(all, firedRun{tick: schedule.Tick{Time: r.Spec.ScheduledTime.Time}, run: r})
+// recorded are all fires that this pass records: of what it found, and of what it made.
+func (p plan) recorded(f fired) []fire {
+	var all []fire
+	for _, found := range p.taken {
+		all = append(all, fire{tick: schedule.Tick{Time: *found.tick}, made: found})
 	}
-	return append(all, f.runs...)
+	return append(all, f.made...)
 }
 
 // status returns the status of the ScheduledJob after the decision and what came of it.
@@ -62,9 +62,10 @@ func (p plan) status(sj *batchv1alpha1.ScheduledJob, f fired, now time.Time) bat
 	if d.Overlapped > 0 {
 		s.LastSkippedTime = at(d.HandledThrough)
 	}
+	s.ReplacingSince = at(d.Replacing)
 	s.CollisionCount += f.foreign
 	s.Active = p.standing.active
-	s.ActiveCount = int32(p.standing.unsettled)
+	s.ActiveCount = int32(len(p.standing.unsettled))
 	for _, r := range p.recorded(f) {
 		recordFire(&s, r)
 	}
@@ -73,36 +74,38 @@ func (p plan) status(sj *batchv1alpha1.ScheduledJob, f fired, now time.Time) bat
 	return s
 }
 
-// outcome is the decision, if all its ticks have their runs. Otherwise it is no more than that those which have are settled:
-// the others stay due.
+// outcome is the decision, if all its ticks have made what they were to make. Otherwise it is no more than that those which
+// have are settled: the others stay due, and one that has waited for what it replaces has still been on time.
 func (p plan) outcome(f fired, now time.Time) schedule.Decision {
 	if f.failure == nil {
 		return p.decision
 	}
 	spec, state := p.spec, p.state
 	spec.Suspend = true // settles what is made, and nothing else
-	for _, r := range f.runs {
+	for _, r := range f.made {
 		if !r.tick.Skip {
 			state.Made = append(slices.Clone(state.Made), r.tick.Time)
 		}
 	}
-	return schedule.Decide(spec, state, now)
+	d := schedule.Decide(spec, state, now)
+	d.Replacing = state.Replacing
+	return d
 }
 
-// recordFire names the run. A skipped one is not named among the active ones, so it is never executed: the name it leaves
-// is its tick.
-func recordFire(s *batchv1alpha1.ScheduledJobStatus, r firedRun) {
-	if r.tick.Skip {
+// recordFire names what the tick has made. A skipped one is not named among the active ones, so it is never executed: the
+// name it leaves is its tick.
+func recordFire(s *batchv1alpha1.ScheduledJobStatus, f fire) {
+	if f.tick.Skip {
 		s.SkippedRuns++
-		s.LastSkippedTime = at(r.tick.Time)
+		s.LastSkippedTime = at(f.tick.Time)
 		return
 	}
-	s.LastScheduleTime, s.LastRunName = at(r.tick.Time), r.run.Name
-	known := slices.ContainsFunc(s.Active, func(a batchv1alpha1.ActiveRun) bool { return a.UID == r.run.UID })
-	if known || r.run.Status.Phase.Terminal() {
+	s.LastScheduleTime, s.LastRunName = at(f.tick.Time), f.made.object.GetName()
+	known := slices.ContainsFunc(s.Active, func(a batchv1alpha1.ActiveRun) bool { return a.UID == f.made.uid })
+	if known || f.made.ended {
 		return
 	}
-	s.Active = append(s.Active, activeRun(r.run))
+	s.Active = append(s.Active, f.made.entry())
 	s.ActiveCount++
 }
 
@@ -145,7 +148,7 @@ func (p plan) conditions(conditions *[]metav1.Condition, generation int64, failu
 // with every one of them.
 func (p plan) accepted() string {
 	switch p.decision.Reason {
-	case schedule.Suspended, schedule.QueueFull, schedule.Manual:
+	case schedule.Suspended, schedule.QueueFull, schedule.Replacing, schedule.Manual:
 		return p.decision.Message
 	default:
 		return "the schedule is acted upon"

@@ -19,7 +19,6 @@ import (
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/controllers/ending"
-	"reprise.dev/reprise/internal/history"
 	"reprise.dev/reprise/internal/run"
 )
 
@@ -37,7 +36,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("scheduledjob").
 		For(&batchv1alpha1.ScheduledJob{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&batchv1alpha1.JobRun{}, handler.EnqueueRequestsFromMapFunc(scheduledJobOf), builder.WithPredicates(matters)).
+		Watches(&batchv1alpha1.JobRun{}, handler.EnqueueRequestsFromMapFunc(r.scheduledJobOf), builder.WithPredicates(matters)).
+		Watches(&batchv1alpha1.JobGroup{}, handler.EnqueueRequestsFromMapFunc(r.scheduledJobOf), builder.WithPredicates(matters)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](soonestRetry, latestRetry),
@@ -45,40 +45,61 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(ending.Orderly(r))
 }
 
-func scheduledJobOf(_ context.Context, o client.Object) []reconcile.Request {
-	r, ok := o.(*batchv1alpha1.JobRun)
-	if !ok || r.Spec.ScheduledJobRef == nil {
+// scheduledJobOf returns the ScheduledJob that counts the run or group. A retry by hand does not name it; the first run of its
+// chain does.
+func (r *Reconciler) scheduledJobOf(ctx context.Context, o client.Object) []reconcile.Request {
+	var ref *batchv1alpha1.ObjectName
+	switch o := o.(type) {
+	case *batchv1alpha1.JobGroup:
+		ref = o.Spec.ScheduledJobRef
+	case *batchv1alpha1.JobRun:
+		ref = o.Spec.ScheduledJobRef
+		if ref == nil && !run.IsRoot(o) {
+			ref = r.ofChain(ctx, o)
+		}
+	}
+	if ref == nil {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: r.Namespace, Name: r.Spec.ScheduledJobRef.Name}}}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: ref.Name}}}
 }
 
-// matters lets pass what changes how many chains of a ScheduledJob are unsettled: a run that appears, such as one whose
-// fire could not be recorded, one that ends, stops, settles its chain or opens it again, and one that is deleted.
+// ofChain returns what the first run of the chain of a retry says; nil if that is gone.
+func (r *Reconciler) ofChain(ctx context.Context, retry *batchv1alpha1.JobRun) *batchv1alpha1.ObjectName {
+	key := types.NamespacedName{Namespace: retry.Namespace, Name: run.Chain(retry).RootName}
+	if key.Name == retry.Name { // it is yet to be resolved, so only the run that it retries knows the chain
+		key.Name = retry.Spec.RetryOf
+		target := &batchv1alpha1.JobRun{}
+		if err := r.Client.Get(ctx, key, target); err != nil {
+			return nil
+		}
+		key.Name = run.Chain(target).RootName
+	}
+	first := &batchv1alpha1.JobRun{}
+	if err := r.Client.Get(ctx, key, first); err != nil {
+		return nil
+	}
+	return first.Spec.ScheduledJobRef
+}
+
+// matters lets pass what changes what is unsettled of a ScheduledJob: a run or group that appears, such as one whose fire could
+// not be recorded, one that ends, stops, settles its chain or opens it again, and one that is deleted.
 var matters = predicate.Funcs{
-	CreateFunc:  func(e event.CreateEvent) bool { return stageOf(e.Object) != over },
+	CreateFunc:  func(e event.CreateEvent) bool { return stageOf(e.Object) != done },
 	UpdateFunc:  func(e event.UpdateEvent) bool { return stageOf(e.ObjectOld) != stageOf(e.ObjectNew) },
 	DeleteFunc:  func(event.DeleteEvent) bool { return true },
 	GenericFunc: func(event.GenericEvent) bool { return false },
 }
 
-// stage is how far a run has come, as far as its ScheduledJob is concerned. That it runs is no stage of its own.
+// stage is how far a run or group has come, as far as its ScheduledJob is concerned. That it runs is no stage of its own.
 type stage struct {
 	ended, stopped, settled bool
 }
 
-// over is the stage of a run of which nothing more is to be heard.
-var over = stage{ended: true, stopped: true, settled: true}
+// done is the stage of what nothing more is to be heard of.
+var done = stage{ended: true, stopped: true, settled: true}
 
 func stageOf(o client.Object) stage {
-	r, ok := o.(*batchv1alpha1.JobRun)
-	if !ok {
-		return over
-	}
-	alone := history.Chain{UID: r.UID, Runs: []*batchv1alpha1.JobRun{r}}
-	if run.IsRoot(r) {
-		alone.Root = r
-	}
-	ended := r.Status.Phase.Terminal()
-	return stage{ended: ended, stopped: ended && alone.Stopped(), settled: alone.Settled()}
+	p := productOf(o)
+	return stage{ended: p.ended, stopped: p.ended && p.stopped, settled: p.settled}
 }

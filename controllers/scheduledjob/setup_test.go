@@ -49,8 +49,9 @@ func TestARunWakesItsScheduleOnlyWhenThatChangesWhatIsUnsettled(t *testing.T) {
 	g.Expect(matters.Create(event.CreateEvent{Object: &waits})).To(BeTrue(), "its fire may be unrecorded")
 	g.Expect(matters.Create(event.CreateEvent{Object: &done})).To(BeFalse())
 	g.Expect(matters.Delete(event.DeleteEvent{Object: &done})).To(BeTrue())
-	g.Expect(scheduledJobOf(t.Context(), &waits)).To(ConsistOf(HaveField("NamespacedName", HaveField("Name", "sj"))))
-	g.Expect(scheduledJobOf(t.Context(), &batchv1alpha1.JobRun{})).To(BeEmpty())
+	r := &Reconciler{}
+	g.Expect(r.scheduledJobOf(t.Context(), &waits)).To(ConsistOf(HaveField("NamespacedName", HaveField("Name", "sj"))))
+	g.Expect(r.scheduledJobOf(t.Context(), &batchv1alpha1.JobRun{})).To(BeEmpty())
 }
 
 // start runs the controller in a manager of its own, with real caches and the real clock.

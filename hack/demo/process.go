@@ -25,28 +25,28 @@ const stopPatience = 20 * time.Second
 type manager struct {
 	cmd *exec.Cmd
 	log string
-	// probes and metrics are addresses that it serves.
-	probes, metrics string
+	// probes, metrics and direct are addresses that it serves.
+	probes, metrics, direct string
 	// done is closed when the process has ended, after err was set.
 	done chan struct{}
 	err  error
 }
 
-// startManager runs the binary with its log in a file, and two free loopback ports for its probes and metrics.
+// startManager runs the binary with its log in a file, and free loopback ports for its probes, its metrics and direct access.
 func startManager(ctx context.Context, binary, log string, args ...string) (*manager, error) {
 	m := &manager{log: log, done: make(chan struct{})}
 	var err error
-	if m.probes, err = freeAddress(ctx); err != nil {
-		return nil, err
-	}
-	if m.metrics, err = freeAddress(ctx); err != nil {
-		return nil, err
+	for _, address := range []*string{&m.probes, &m.metrics, &m.direct} {
+		if *address, err = freeAddress(ctx); err != nil {
+			return nil, err
+		}
 	}
 	file, err := os.Create(log)
 	if err != nil {
 		return nil, err
 	}
-	args = append(args, "--health-probe-bind-address="+m.probes, "--metrics-bind-address="+m.metrics, "--metrics-secure=false")
+	args = append(args, "--health-probe-bind-address="+m.probes, "--metrics-bind-address="+m.metrics, "--metrics-secure=false",
+		"--direct-bind-address="+m.direct)
 	m.cmd = exec.CommandContext(context.Background(), binary, args...) // ended by kill and stop, not with a step of the demo
 	m.cmd.Stdout, m.cmd.Stderr = file, file
 	m.cmd.SysProcAttr = apart()

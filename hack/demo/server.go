@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -36,6 +37,7 @@ type workServer struct {
 	server *http.Server
 	listen net.Listener
 	calls  atomic.Int64 // of runs, in flight
+	page   latch        // of the first page of the chat
 }
 
 // startServer listens where the samples expect it or, if that port is taken, on a free one.
@@ -48,7 +50,7 @@ func startServer(ctx context.Context, log *worklog) (*workServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &workServer{log: log, listen: listen}
+	s := &workServer{log: log, listen: listen, page: newLatch()}
 	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = s.server.Serve(listen) }() // ends with stop
 	return s, nil
@@ -68,6 +70,10 @@ func (s *workServer) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		return // the caller is gone
 	}
 	readEvent(body, &e)
+	if strings.HasPrefix(r.URL.Path, chatPath) {
+		s.chat(rw, r, e)
+		return
+	}
 	if e.Run != "" {
 		e.AtOnce = int(s.calls.Add(1))
 		defer s.calls.Add(-1)

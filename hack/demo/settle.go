@@ -18,7 +18,7 @@ func (s *story) announced(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ended := slices.DeleteFunc(runs, func(r batchv1alpha1.JobRun) bool { return !r.Status.Phase.Terminal() })
+	ended := slices.DeleteFunc(runs, func(r batchv1alpha1.JobRun) bool { return r.Spec.Queue == chatName || !r.Status.Phase.Terminal() })
 	told := map[string]int{}
 	err = s.await(ctx, fmt.Sprintf("announcements of %d runs", len(ended)), func(context.Context) (string, error) {
 		log, err := s.server.log.entries()

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -46,7 +47,8 @@ type stage struct {
 	ns      string
 	pods    bool // the cluster has nodes
 	server  *workServer
-	manager *manager // nil while none is to run
+	manager *manager       // nil while none is to run
+	trusted *x509.CertPool // what clients of direct access trust
 }
 
 // prepare builds what is missing.
@@ -89,6 +91,9 @@ func (s *stage) raise(ctx context.Context) error {
 		return err
 	}
 	if err := s.settle(ctx); err != nil {
+		return err
+	}
+	if s.trusted, err = makeCertificate(s.dir); err != nil {
 		return err
 	}
 	s.server, err = startServer(ctx, &worklog{path: filepath.Join(s.dir, "work.log")})
@@ -135,7 +140,9 @@ func (s *stage) launch(ctx context.Context, log string) error {
 		"--kubeconfig="+s.plane.Kubeconfig(), "--namespaces="+s.ns,
 		// Alone by declaration: a restarted manager need not wait until the lease of the killed one is over.
 		"--leader-elect=false", "--leader-elect-namespace="+s.ns,
-		"--"+egress.Flag+"=127.0.0.0/8", "--drain-timeout=5s")
+		"--"+egress.Flag+"=127.0.0.0/8", "--drain-timeout=5s",
+		// The demo starts its manager twice within a minute and has no time for a throttle.
+		"--startup-window=0", "--direct-cert-dir="+s.dir)
 	if err != nil {
 		return err
 	}

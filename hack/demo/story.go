@@ -42,7 +42,7 @@ type story struct {
 // tell goes through the chapters, each of which checks what it claims.
 func (s *story) tell(ctx context.Context) error {
 	for _, chapter := range []func(context.Context) error{
-		s.begin, s.once, s.retried, s.recurring, s.inPods, s.reserved, s.killed, s.recovered, s.resumed, s.announced, s.end,
+		s.begin, s.once, s.retried, s.recurring, s.inPods, s.chatted, s.reserved, s.killed, s.recovered, s.resumed, s.announced, s.end,
 	} {
 		if err := chapter(ctx); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -25,6 +26,7 @@ type entry struct {
 	Event   string    `json:"event"`
 	Path    string    `json:"path"`
 	Run     string    `json:"run,omitempty"`
+	Direct  string    `json:"direct,omitempty"` // the reservation of a direct request
 	Attempt string    `json:"attempt,omitempty"`
 	Key     string    `json:"idempotencyKey,omitempty"`
 	AtOnce  int       `json:"atOnce,omitempty"` // calls in flight, this one included
@@ -103,6 +105,11 @@ func (all entries) calls(run string) entries {
 // work returns the calls of all runs.
 func (all entries) work() entries {
 	return all.where(func(e entry) bool { return e.Event == received && e.Run != "" })
+}
+
+// chat returns what happened to the chat, in order.
+func (all entries) chat() entries {
+	return all.where(func(e entry) bool { return strings.HasPrefix(e.Path, chatPath) })
 }
 
 // announcements returns the announcements that were received.

@@ -2,10 +2,7 @@
 
 package admission
 
-import (
-	"fmt"
-	"time"
-)
+import "fmt"
 
 // backOff keeps a run out until its notBefore.
 type backOff struct{}
@@ -13,7 +10,9 @@ type backOff struct{}
 // Check refuses a run whose notBefore has not come.
 func (backOff) Check(s *Slots, c *Candidate) Verdict {
 	if c.NotBefore.After(s.Now) {
-		return refuse(CodeBackOff, fmt.Sprintf("it waits until %s (spec.notBefore)", c.NotBefore.UTC().Format(time.RFC3339)))
+		v := refuse(CodeBackOff, fmt.Sprintf("it waits until %s (spec.notBefore)", clock(c.NotBefore)))
+		v.Until = c.NotBefore
+		return v
 	}
 	return Verdict{}
 }

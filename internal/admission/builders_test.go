@@ -43,6 +43,12 @@ func notBefore(t time.Time) func(*Entry) { return func(e *Entry) { e.NotBefore =
 func ofChain(root string) func(*Entry) {
 	return func(e *Entry) { e.ChainUID = types.UID("uid-" + root) }
 }
+func ofType(kind string) func(*Entry)    { return func(e *Entry) { e.Type = kind } }
+
+// claiming claims a resource; several of them are given in the order of their names.
+func claiming(resource string, count int) func(*Entry) {
+	return func(e *Entry) { e.Claims = append(slices.Clone(e.Claims), Claim{Name: resource, Count: count}) }
+}
 func queuedAt(t time.Time) func(*Entry) { return func(e *Entry) { e.QueuedAt = t } }
 func version(rv uint64) func(*Entry)    { return func(e *Entry) { e.ResourceVersion = rv } }
 func unconfirmed(e *Entry)              { e.Confirmed = false }

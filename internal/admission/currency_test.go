@@ -11,11 +11,11 @@ func TestCurrency(t *testing.T) {
 			candidate: Candidate{Entry: waitingRun("a", 1)},
 		},
 		{
-			name:      "a version known to be outdated waits and keeps its place",
+			name:      "a version known to be outdated waits, and what it needs is left for it",
 			candidate: Candidate{Entry: waitingRun("a", 1), OutOfDate: true},
 			code:      CodeOutOfDate,
 			message:   "it was changed a moment ago; its latest version is yet to be seen",
-			keeps:     true,
+			reserves:  true,
 		},
 	})
 }

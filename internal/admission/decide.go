@@ -6,13 +6,12 @@ import (
 	"cmp"
 	"slices"
 	"time"
-
-	"github.com/google/btree"
 )
 
 // Decision says what to do next with a queue.
 type Decision struct {
-	// Admit lists what to claim slots for, in order: Active reservations, or runs.
+	// Admit lists what to claim slots for, in order: Active reservations, or runs, or a run whose turn it is and then
+	// reservations.
 	Admit []Entry
 	// Activate lists the Pending reservations that become Active, in order. They are granted by a later decision, once they
 	// are known to be Active.
@@ -21,56 +20,96 @@ type Decision struct {
 	Wake time.Time
 	// Held is why the first of those that wait for a slot waits; empty if none does, or if only the batch was full.
 	Held Reason
+	// Book is what to remember together with this batch, in place of the one that was given.
+	Book Book
 }
 
-// Decide returns what follows from the queue, its limits and the time: at most batch entries to admit, and as many to make
-// Active. It changes nothing that matters: asked again it says the same. While a reservation is Pending or Active and the
-// queue admits anything at all, no run is admitted.
-func Decide(q *Queue, l Limits, now time.Time, batch int) Decision {
-	d := Decision{Wake: q.NextWake(now)}
-	s := newSlots(q, l, now)
-
-	activate, pendingHeld := s.walk(q.pending, batch)
-	grants, activeHeld := s.walk(q.active, batch)
-	runs, runsHeld := s.walk(q.ready, batch-len(grants))
-
-	d.Activate = activate
-	d.Admit = slices.Concat(grants, runs)
-	d.Held = cmp.Or(activeHeld, runsHeld, pendingHeld)
-	return d
+// Decide returns what follows from the queue, its limits, what is remembered of earlier batches, and the time: at most batch
+// entries to admit, and as many to make Active. It changes nothing that matters, but that entries are judged by the limits
+// from then on: asked again it says the same.
+//
+// While a reservation is Pending or Active, and could be granted under the limits, no run is admitted; only after
+// MaxConsecutive grants in a row one run is, if any can be.
+func Decide(q *Queue, l Limits, book Book, now time.Time, batch int) Decision {
+	return newSlots(q, l, book, now).decide(batch)
 }
 
-// walk goes through a tree in order, takes what every policy admits, at most batch, and returns it together with the first
+func (s *Slots) decide(batch int) Decision {
+	q, turn := s.queue, s.RunsTurn
+	var runs, grants, activate []Entry
+	var runsHeld, activeHeld, pendingHeld Reason
+	if turn {
+		runs, runsHeld = s.walk(q.ready, min(batch, 1))
+	}
+	activate, pendingHeld = s.walk(q.pending, batch)
+	grants, activeHeld = s.walk(q.active, min(batch-len(runs), s.grantable(len(runs))))
+	if !turn {
+		runs, runsHeld = s.walk(q.ready, batch-len(grants))
+	}
+	return Decision{
+		Admit:    slices.Concat(runs, grants),
+		Activate: activate,
+		Wake:     s.wake,
+		Held:     cmp.Or(activeHeld, runsHeld, pendingHeld),
+		Book:     s.Book.next(&s.Limits, s.Now, len(runs), len(grants), q.ready.size > len(runs)),
+	}
+}
+
+// grantable is how many reservations are granted before a run has its turn. If it has it already and none could be admitted,
+// reservations pass that use nothing the runs wait for.
+func (s *Slots) grantable(runs int) int {
+	switch {
+	case s.Limits.MaxConsecutive <= 0 || s.queue.ready.size == runs || (s.RunsTurn && runs == 0):
+		return Unlimited
+	case runs > 0:
+		return s.Limits.MaxConsecutive
+	default:
+		return s.Limits.MaxConsecutive - s.Book.DirectInRow
+	}
+}
+
+// walk goes through a line in order, takes what every policy admits, at most batch, and returns it together with the first
 // reason for which another was left.
-func (s *Slots) walk(tree *btree.BTreeG[*item], batch int) (taken []Entry, held Reason) {
-	tree.Ascend(func(it *item) bool {
-		if len(taken) >= batch {
-			return false
-		}
+func (s *Slots) walk(l *line, batch int) (taken []Entry, held Reason) {
+	if batch <= 0 {
+		return nil, Reason{}
+	}
+	l.walk(func(it *item) step {
 		s.queue.ops++
 		c := it.candidate()
-		v := check(s, c)
+		v := s.check(c)
 		if !v.Refused {
 			s.take(&c.Entry)
+			if c.Kind == JobRun {
+				s.Admitted++
+			}
 			taken = append(taken, c.Entry)
-			return true
+			if len(taken) == batch {
+				return end
+			}
+			return onward
 		}
 		held = cmp.Or(held, v.Reason)
-		if v.Keeps {
+		s.wake = earliest(s.wake, v.Until)
+		if v.Reserves {
 			s.take(&c.Entry)
 		}
-		return !v.Everyone
+		return s.refused(c, v)
 	})
 	return taken, held
 }
 
-// take counts what the decision gives to an entry.
-func (s *Slots) take(e *Entry) {
-	if e.Kind == DirectReservation && !e.Active {
-		s.activate()
-		return
+// refused says where a walk goes on after a refusal.
+func (s *Slots) refused(c *Candidate, v Verdict) step {
+	switch v.Scope {
+	case Everyone:
+		return end
+	case Alike:
+		s.kept.keep(&s.Limits, &c.Entry)
+		return nextLane
+	default:
+		return onward
 	}
-	s.give(e)
 }
 
 func (it *item) candidate() *Candidate { return &Candidate{Entry: it.entry, OutOfDate: it.outdated} }

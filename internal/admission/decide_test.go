@@ -13,11 +13,13 @@ func TestDecide(t *testing.T) {
 		name     string
 		entries  []Entry
 		limits   Limits
+		book     Book
 		batch    int
 		admit    []string
 		activate []string
 		held     string
 		wake     time.Time
+		inRow    int
 	}{
 		{
 			name:   "an empty queue has nothing to decide",
@@ -113,9 +115,119 @@ func TestDecide(t *testing.T) {
 			limits:  Limits{Limit: Unlimited}, batch: 2,
 			activate: []string{"d", "e"}, held: CodeReservationFirst,
 		},
+		{
+			name:    "a run whose type is full lets others pass",
+			entries: []Entry{waitingRun("a", 1, holding, ofType("crawl")), waitingRun("b", 2, ofType("crawl")), waitingRun("c", 3, ofType("story")), waitingRun("d", 4)},
+			limits:  Limits{Limit: Unlimited, Types: map[string]int{"crawl": 1, "story": Unlimited}}, batch: 9,
+			admit: []string{"c", "d"}, held: CodeTypeLimitReached,
+		},
+		{
+			name: "who waits for a resource keeps its type, too, and who waits behind it keeps the rest",
+			entries: []Entry{
+				waitingRun("busy", 1, holding, claiming("gpu", 1)),
+				waitingRun("both", 2, ofType("crawl"), claiming("gpu", 1)),
+				waitingRun("behind", 3, ofType("crawl"), claiming("ollama", 1)),
+				waitingRun("far", 4, claiming("ollama", 1)),
+				waitingRun("free", 5, claiming("remote", 2)),
+			},
+			limits: Limits{Limit: 9, Types: map[string]int{"crawl": 5}, Resources: map[string]int{"gpu": 1, "ollama": 1, "remote": 2}}, batch: 9,
+			admit: []string{"free"}, held: CodeResourceShort,
+		},
+		{
+			name:    "a small claim does not pass a large one on the same resource",
+			entries: []Entry{waitingRun("busy", 1, holding, claiming("gpu", 2)), waitingRun("large", 2, claiming("gpu", 3)), waitingRun("small", 3, claiming("gpu", 1))},
+			limits:  Limits{Limit: 9, Resources: map[string]int{"gpu": 4}}, batch: 9,
+			held: CodeResourceShort,
+		},
+		{
+			name:    "a limit on everything is one on each",
+			entries: []Entry{waitingRun("a", 1, ofType("crawl")), waitingRun("b", 2, ofType("crawl")), waitingRun("c", 3), waitingRun("d", 4)},
+			limits:  Limits{Limit: 2, Types: map[string]int{"crawl": 1}}, batch: 9,
+			admit: []string{"a", "c"}, held: CodeTypeLimitReached,
+		},
+		{
+			name: "who can never be admitted, and who is of a type with the limit 0, keeps nothing from anybody",
+			entries: []Entry{
+				waitingRun("odd", 1, ofType("odd"), claiming("gpu", 1)), waitingRun("huge", 2, claiming("gpu", 3)), waitingRun("off", 3, ofType("off"), claiming("gpu", 2)),
+				pendingReservation("d", 4, ofType("odd")), pendingReservation("e", 5, active, claiming("tpu", 1)), pendingReservation("f", 6, active, ofType("off")),
+				waitingRun("fits", 9, claiming("gpu", 2)),
+			},
+			limits: Limits{Limit: 9, Types: map[string]int{"off": 0}, Resources: map[string]int{"gpu": 2}}, batch: 9,
+			admit: []string{"fits"},
+		},
+		{
+			name: "who is in back-off, fenced or unconfirmed keeps nothing from anybody",
+			entries: []Entry{
+				waitingRun("busy", 1, holding, claiming("gpu", 1)),
+				waitingRun("later", 2, claiming("gpu", 2), notBefore(at(9))), waitingRun("fenced", 3, claiming("gpu", 2), ofChain("busy")),
+				waitingRun("unknown", 4, claiming("gpu", 2), unconfirmed), waitingRun("fits", 5, claiming("gpu", 1)),
+			},
+			limits: Limits{Limit: 9, Resources: map[string]int{"gpu": 2}}, batch: 9,
+			admit: []string{"fits"}, wake: at(9),
+		},
+		{
+			name:    "reservations keep their places, too, and runs wait for all of them",
+			entries: []Entry{waitingRun("busy", 1, holding, claiming("gpu", 1)), pendingReservation("d", 2, active, claiming("gpu", 1)), pendingReservation("e", 3, active, claiming("gpu", 1)), pendingReservation("f", 4, active), waitingRun("a", 5)},
+			limits:  Limits{Limit: 9, Resources: map[string]int{"gpu": 1}}, batch: 9,
+			admit: []string{"f"}, held: CodeResourceShort,
+		},
+		{
+			name:    "so many reservations in a row and no more are granted while runs wait",
+			entries: []Entry{waitingRun("a", 1), pendingReservation("d", 2, active), pendingReservation("e", 3, active), pendingReservation("f", 4, active)},
+			limits:  Limits{Limit: 9, MaxConsecutive: 3}, book: Book{DirectInRow: 1}, batch: 9,
+			admit: []string{"d", "e"}, held: CodeReservationFirst, inRow: 3,
+		},
+		{
+			name:    "then one run has its turn, and a new row begins",
+			entries: []Entry{waitingRun("a", 1), waitingRun("b", 2), pendingReservation("d", 3, active), pendingReservation("e", 4, active), pendingReservation("f", 5, active)},
+			limits:  Limits{Limit: 9, MaxConsecutive: 2}, book: Book{DirectInRow: 2}, batch: 9,
+			admit: []string{"a", "d", "e"}, inRow: 2,
+		},
+		{
+			name:    "a run has its turn before reservations that are not next in line yet",
+			entries: []Entry{waitingRun("a", 1), pendingReservation("d", 2)},
+			limits:  Limits{Limit: 9, MaxConsecutive: 2}, book: Book{DirectInRow: 2}, batch: 9,
+			admit: []string{"a"}, activate: []string{"d"},
+		},
+		{
+			name: "while no run can have its turn, reservations pass that use nothing the runs wait for",
+			entries: []Entry{
+				waitingRun("busy", 1, holding, claiming("gpu", 1)), waitingRun("a", 2, claiming("gpu", 1), claiming("ollama", 1)),
+				pendingReservation("d", 3, active, claiming("ollama", 1)), pendingReservation("e", 4, active), pendingReservation("f", 5, active, ofType("chat")),
+			},
+			limits: Limits{Limit: 9, MaxConsecutive: 1, Resources: map[string]int{"gpu": 1, "ollama": 1}}, book: Book{DirectInRow: 1}, batch: 9,
+			admit: []string{"e", "f"}, held: CodeBehindOthers, inRow: 1,
+		},
+		{
+			name:    "a full queue gives a run no turn, and nobody else one",
+			entries: []Entry{waitingRun("busy", 1, holding), waitingRun("a", 2), pendingReservation("d", 3, active)},
+			limits:  Limits{Limit: 1, MaxConsecutive: 1}, book: Book{DirectInRow: 1}, batch: 9,
+			held: CodeLimitReached, inRow: 1,
+		},
+		{
+			name:    "reservations go on in a row while the runs that wait are in back-off",
+			entries: []Entry{waitingRun("a", 1, notBefore(at(9))), pendingReservation("d", 2, active), pendingReservation("e", 3, active)},
+			limits:  Limits{Limit: 9, MaxConsecutive: 1}, book: Book{DirectInRow: 1}, batch: 9,
+			admit: []string{"d", "e"}, wake: at(9),
+		},
+		{
+			name:    "the start-up throttle gives runs no turn, and keeps nothing from reservations",
+			entries: []Entry{waitingRun("a", 1, claiming("gpu", 1)), pendingReservation("d", 2, active, claiming("gpu", 1))},
+			limits: Limits{
+				Limit: 9, MaxConsecutive: 1, Resources: map[string]int{"gpu": 1},
+				Startup: Startup{Since: epoch, Window: time.Minute, Offset: time.Second},
+			}, book: Book{DirectInRow: 1}, batch: 9,
+			admit: []string{"d"}, held: CodeStartupThrottle, inRow: 1, wake: at(1),
+		},
+		{
+			name:    "the start-up throttle opens one slot after another, and says when the next one opens",
+			entries: []Entry{waitingRun("a", 1), waitingRun("b", 2), waitingRun("c", 3), waitingRun("d", 4, notBefore(at(30)))},
+			limits:  Limits{Limit: 9, Startup: Startup{Since: at(-3), Window: time.Minute, Stagger: 2 * time.Second}}, batch: 9,
+			admit: []string{"a", "b"}, held: CodeStartupThrottle, wake: at(1),
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := Decide(queueOf(c.entries...), c.limits, epoch, c.batch)
+			d := Decide(queueOf(c.entries...), c.limits, c.book, epoch, c.batch)
 			if got := names(d.Admit); !slices.Equal(got, c.admit) {
 				t.Errorf("admits %v, want %v", got, c.admit)
 			}
@@ -127,6 +239,9 @@ func TestDecide(t *testing.T) {
 			}
 			if !d.Wake.Equal(c.wake) {
 				t.Errorf("wakes at %s, want %s", d.Wake, c.wake)
+			}
+			if d.Book.DirectInRow != c.inRow {
+				t.Errorf("%d reservations in a row, want %d", d.Book.DirectInRow, c.inRow)
 			}
 		})
 	}
@@ -168,7 +283,7 @@ func TestRetriesKeepThePlaceOfTheirChainAfterARecovery(t *testing.T) {
 func workOff(t interface{ Fatal(...any) }, q *Queue, l Limits, now time.Time) []string {
 	var order []string
 	for {
-		d := Decide(q, l, now, 3)
+		d := Decide(q, l, Book{}, now, 3)
 		if len(d.Admit) == 0 {
 			return order
 		}
@@ -185,4 +300,22 @@ func workOff(t interface{ Fatal(...any) }, q *Queue, l Limits, now time.Time) []
 			q.Upsert(e)
 		}
 	}
+}
+
+func TestTheBookOfABatchCountsItsRunsUnderAThrottle(t *testing.T) {
+	l := Limits{Limit: 9, Startup: Startup{Since: at(-3), Window: time.Minute, BurstLimit: 5}}
+	q := queueOf(waitingRun("a", 1), waitingRun("b", 2), waitingRun("c", 3))
+	d := Decide(q, l, Book{Recent: []Admitted{{At: at(-50), Count: 4}}}, epoch, 2)
+	if want := []Admitted{{At: at(-50), Count: 4}, {At: epoch, Count: 2}}; !slices.Equal(d.Book.Recent, want) {
+		t.Errorf("got %+v, want %+v", d.Book.Recent, want)
+	}
+}
+
+func TestARunThatMetAConflictKeepsItsTypeAndItsResources(t *testing.T) {
+	l := Limits{Limit: 9, Types: map[string]int{"crawl": 2}, Resources: map[string]int{"gpu": 1}}
+	q := queueOf(waitingRun("a", 1, ofType("crawl"), claiming("gpu", 1)), waitingRun("b", 2, claiming("gpu", 1)), waitingRun("c", 3, ofType("crawl")))
+	expectAdmits(t, q, l, epoch, "a", "c")
+	q.Assume("uid-a", 1)
+	q.Conflict("uid-a")
+	expectAdmits(t, q, l, epoch, "c")
 }

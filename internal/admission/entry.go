@@ -60,6 +60,10 @@ type Entry struct {
 
 	// ChainUID is the UID of the root of the run's chain. Empty: the run's own. Reservations have no chain.
 	ChainUID types.UID
+	// Type is the concurrency class, "" for none.
+	Type string
+	// Claims are what is taken of the queue's resources, sorted by name.
+	Claims []Claim
 	// NotBefore keeps a run out of the order until then. Zero: no back-off.
 	NotBefore time.Time
 	// Waiting says that the object wants a slot and, but for the rules of this package, may have one.
@@ -94,6 +98,9 @@ func RunEntry(r *batchv1alpha1.JobRun, confirmed, admissible bool) (Entry, error
 		Confirmed:       confirmed,
 		Holds:           run.HoldsSlot(r),
 	}
+	if t := run.Template(r); t != nil {
+		e.Type, e.Claims = t.Type, ClaimsOf(t.Claims)
+	}
 	if r.Spec.NotBefore != nil {
 		e.NotBefore = r.Spec.NotBefore.Time
 	}
@@ -118,6 +125,8 @@ func ReservationEntry(d *batchv1alpha1.DirectReservation) (Entry, error) {
 			Sequence: cmp.Or(d.Status.Sequence, int64(version)),
 			UID:      d.UID,
 		},
+		Type:    d.Spec.Type,
+		Claims:  ClaimsOf(d.Spec.Claims),
 		Waiting: waits && !d.Spec.Release,
 		Active:  phase == batchv1alpha1.ReservationActive,
 		Holds:   phase == batchv1alpha1.ReservationGranted,

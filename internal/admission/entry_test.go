@@ -4,6 +4,7 @@ package admission
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -84,6 +85,24 @@ func TestRunEntry(t *testing.T) {
 			}),
 		},
 		{
+			"a run has its type and its claims, sorted, and one of what it claims without a count",
+			queued(func(r *batchv1alpha1.JobRun) {
+				r.Spec.Type = "crawl"
+				r.Spec.Claims = []batchv1alpha1.ResourceClaim{{Name: "remote", Count: 2}, {Name: "gpu"}}
+			}), true,
+			with(func(e *Entry) { e.Type, e.Claims = "crawl", []Claim{{"gpu", 1}, {"remote", 2}} }),
+		},
+		{
+			"a run of a schedule has what it was resolved to",
+			queued(func(r *batchv1alpha1.JobRun) {
+				r.Spec.Work, r.Spec.Priority = nil, nil
+				r.Status.ResolvedSpec = &batchv1alpha1.ResolvedSpec{JobRunTemplateSpec: batchv1alpha1.JobRunTemplateSpec{
+					Type: "crawl", Claims: []batchv1alpha1.ResourceClaim{{Name: "gpu", Count: 3}},
+				}}
+			}), true,
+			with(func(e *Entry) { e.Priority, e.Type, e.Claims = 0, "crawl", []Claim{{"gpu", 3}} }),
+		},
+		{
 			"a Running run holds a slot",
 			queued(func(r *batchv1alpha1.JobRun) {
 				r.Status.Phase, r.Status.Slot = batchv1alpha1.JobRunRunning, batchv1alpha1.SlotHeld
@@ -107,7 +126,7 @@ func TestRunEntry(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := RunEntry(c.run, true, c.admissible)
-			if err != nil || got != c.want {
+			if err != nil || !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got  %+v, %v\nwant %+v", got, err, c.want)
 			}
 			if got.Version() != c.run.ResourceVersion {
@@ -140,10 +159,22 @@ func TestReservationEntry(t *testing.T) {
 			})
 			c.want.Kind, c.want.Name, c.want.ResourceVersion = DirectReservation, "d", 42
 			c.want.Key = Key{QueuedAt: epoch, Sequence: 40, UID: "u"}
-			if err != nil || got != c.want {
+			if err != nil || !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got  %+v, %v\nwant %+v", got, err, c.want)
 			}
 		})
+	}
+}
+
+func TestAReservationHasItsTypeAndItsClaims(t *testing.T) {
+	got, err := ReservationEntry(&batchv1alpha1.DirectReservation{
+		ObjectMeta: metav1.ObjectMeta{ResourceVersion: "42"},
+		Spec: batchv1alpha1.DirectReservationSpec{
+			Type: "chat", Claims: []batchv1alpha1.ResourceClaim{{Name: "remote", Count: 2}, {Name: "gpu"}},
+		},
+	})
+	if want := []Claim{{"gpu", 1}, {"remote", 2}}; err != nil || got.Type != "chat" || !slices.Equal(got.Claims, want) {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
 

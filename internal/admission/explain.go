@@ -8,9 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Explain returns why an entry waits: the reason of the first policy that refuses it, as things are. It reports false for what
-// is unknown and for what neither waits nor holds a slot.
-func Explain(q *Queue, l Limits, uid types.UID, now time.Time) (Reason, bool) {
+// explainAhead is how many entries may be before one of which it is still told that somebody before it keeps its place.
+const explainAhead = 256
+
+// Explain returns why an entry waits: the reason of the first policy that refuses it, as things are, or else that somebody
+// before it waits for what it needs. It reports false for what is unknown and for what neither waits nor holds a slot.
+func Explain(q *Queue, l Limits, book Book, uid types.UID, now time.Time) (Reason, bool) {
 	it := q.items[uid]
 	switch {
 	case it == nil || !it.known:
@@ -20,8 +23,13 @@ func Explain(q *Queue, l Limits, uid types.UID, now time.Time) (Reason, bool) {
 	case !it.entry.Waiting:
 		return Reason{}, false
 	}
+	s := newSlots(q, l, book, now)
 	c := it.candidate()
-	if v := check(newSlots(q, l, now), c); v.Refused {
+	if v := s.check(c); v.Refused {
+		return v.Reason, true
+	}
+	s.decide(explainAhead)
+	if v := (place{}).Check(s, c); v.Refused {
 		return v.Reason, true
 	}
 	return Reason{Code: CodeNextInTurn, Message: "it is served in its turn"}, true

@@ -8,26 +8,37 @@ import "k8s.io/apimachinery/pkg/types"
 // way: at the rate at which an API server deletes it is more than the time limit of any request.
 const graveLimit = 1 << 12
 
-// graves remembers the latest deleted UIDs, in a ring.
+// graves remembers the latest deleted UIDs, in a ring, and what their objects had used.
 type graves struct {
 	limit int
-	known map[types.UID]struct{}
+	known map[types.UID]remains
 	ring  []types.UID
 	next  int
 }
 
-func newGraves(limit int) graves { return graves{limit: limit, known: map[types.UID]struct{}{}} }
+// remains are what is still to be known of an object that is gone, since its work may live.
+type remains struct {
+	name   string
+	kind   string
+	claims []Claim
+}
+
+func (r remains) entry(uid types.UID) Entry {
+	return Entry{Name: r.name, Key: Key{UID: uid}, Type: r.kind, Claims: r.claims}
+}
+
+func newGraves(limit int) graves { return graves{limit: limit, known: map[types.UID]remains{}} }
 
 func (g *graves) has(uid types.UID) bool {
 	_, ok := g.known[uid]
 	return ok
 }
 
-func (g *graves) add(uid types.UID) {
+func (g *graves) add(uid types.UID, r remains) {
 	if g.has(uid) {
 		return
 	}
-	g.known[uid] = struct{}{}
+	g.known[uid] = r
 	if len(g.ring) < g.limit {
 		g.ring = append(g.ring, uid)
 		return

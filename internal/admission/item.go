@@ -2,10 +2,7 @@
 
 package admission
 
-import (
-	"github.com/google/btree"
-	"k8s.io/apimachinery/pkg/types"
-)
+import "k8s.io/apimachinery/pkg/types"
 
 // item is everything known under one UID: a record, or work without one, or both.
 type item struct {
@@ -16,7 +13,9 @@ type item struct {
 	outdated bool // a newer version than the known one exists
 	due      bool // the back-off was over at the queue's horizon
 	chainUID types.UID
-	in       *btree.BTreeG[*item] // where it waits; nil: nowhere
+	need     *need
+	told     bool  // that it does not fit
+	in       *lane // where it waits; nil: nowhere
 }
 
 // waits reports whether the record wants a slot that it does not have.
@@ -41,21 +40,24 @@ func (q *Queue) change(uid types.UID, f func(*item)) {
 	it.due = false
 	if !it.known && !it.workload {
 		delete(q.items, uid)
+		q.forget(it.need)
 		q.fence(before)
 		return
 	}
+	q.assign(it)
 	after := q.join(it)
 	if before != after {
 		q.fence(before)
 	}
 	q.fence(after)
 	q.place(it)
+	q.note(it)
 }
 
 // leave takes the item out of the order, the counts and its chain, and returns that chain.
 func (q *Queue) leave(it *item) *chain {
 	if it.in != nil {
-		it.in.Delete(it)
+		it.in.remove(it)
 		it.in = nil
 	}
 	q.count(it, -1)
@@ -81,21 +83,41 @@ func (q *Queue) join(it *item) *chain {
 }
 
 func (q *Queue) count(it *item, n int) {
-	switch {
-	case it.holds() && it.reservation():
-		q.counts.Reserved += n
-	case it.holds():
-		q.counts.Running += n
-	}
+	q.countHolder(it, n)
 	switch {
 	case !it.waits():
-	case it.reservation() && it.entry.Active:
-		q.waitActive += n
 	case it.reservation():
-		q.waitTurn += n
+		q.countReservation(it, n)
 	case !it.assumed:
 		q.counts.Queued += n
 	}
+}
+
+func (q *Queue) countHolder(it *item, n int) {
+	if !it.holds() {
+		return
+	}
+	if it.reservation() {
+		q.counts.Reserved += n
+	} else {
+		q.counts.Running += n
+	}
+	q.use.add(it.need.kind, it.need.claims, n)
+	if n > 0 {
+		q.holders[it] = struct{}{}
+	} else {
+		delete(q.holders, it)
+	}
+}
+
+func (q *Queue) countReservation(it *item, n int) {
+	q.countServed(it.need, -1)
+	if it.entry.Active {
+		it.need.waitActive += n
+	} else {
+		it.need.waitTurn += n
+	}
+	q.countServed(it.need, 1)
 }
 
 // place puts the item where it waits.
@@ -105,27 +127,27 @@ func (q *Queue) place(it *item) {
 		return
 	}
 	if it.in != nil {
-		it.in.Delete(it)
+		it.in.remove(it)
 	}
 	if to != nil {
-		to.ReplaceOrInsert(it)
+		to.insert(it)
 	}
 	it.in = to
 }
 
-func (q *Queue) where(it *item) *btree.BTreeG[*item] {
+func (q *Queue) where(it *item) *lane {
 	switch {
-	case !it.waits() || it.assumed:
+	case !it.waits() || it.assumed || it.need.standing != served:
 		return nil
 	case it.reservation() && it.entry.Active:
-		return q.active
+		return q.active.lane(it.need.lane)
 	case it.reservation():
-		return q.pending
+		return q.pending.lane(it.need.lane)
 	case !it.entry.Confirmed || q.chains[it.chainUID].fenced:
 		return nil
 	case !it.entry.NotBefore.IsZero() && !it.due:
 		return q.parked
 	default:
-		return q.ready
+		return q.ready.lane(it.need.lane)
 	}
 }

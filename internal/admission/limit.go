@@ -9,11 +9,10 @@ type limit struct{}
 
 // Check refuses everyone while no slot is free. A Pending reservation needs none yet, but it needs a queue that has slots.
 func (limit) Check(s *Slots, c *Candidate) Verdict {
-	pending := c.Kind == DirectReservation && !c.Active
 	switch {
 	case s.Limits.Limit <= 0:
 		return refuseEveryone(CodeLimitReached, "the limit of the queue is 0: nothing starts")
-	case pending || s.Used() < s.Limits.Limit:
+	case c.pending() || s.Used() < s.Limits.Limit:
 		return Verdict{}
 	default:
 		return refuseEveryone(CodeLimitReached, fmt.Sprintf("no slot is free: %d runs and %d direct reservations use the queue's limit of %d",

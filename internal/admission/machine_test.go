@@ -5,6 +5,7 @@ package admission
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -24,76 +25,167 @@ type machine struct {
 }
 
 func TestAQueueDecidesAsThePlainModelDoes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := &machine{q: NewQueue(), m: &model{facts: map[types.UID]*fact{}, limits: one, now: epoch}, version: 100}
-		t.Repeat(map[string]func(*rapid.T){
-			"":         s.check,
-			"create":   s.create,
-			"change":   s.update,
-			"late":     s.late,
-			"delete":   s.delete,
-			"work":     s.work,
-			"claim":    s.claim,
-			"answer":   s.answer,
-			"clock":    s.clock,
-			"limits":   s.limits,
-			"activate": s.activate,
-		})
+	for range 8 { // what goes wrong here needs many coincidences
+		rapid.Check(t, compare)
+	}
+}
+
+func compare(t *rapid.T) {
+	s := &machine{q: NewQueue(), m: &model{facts: map[types.UID]*fact{}, limits: drawLimits(t), now: epoch}, version: 100}
+	for range rapid.IntRange(0, 8).Draw(t, "entries at first") {
+		s.create(t)
+	}
+	t.Repeat(map[string]func(*rapid.T){
+		"":         s.check,
+		"create":   s.create,
+		"change":   s.update,
+		"late":     s.late,
+		"delete":   s.delete,
+		"work":     s.work,
+		"stray":    s.stray,
+		"claim":    s.claim,
+		"answer":   s.answer,
+		"clock":    s.clock,
+		"limits":   s.limits,
+		"takeover": s.takeover,
+		"activate": s.activate,
 	})
 }
 
 func (s *machine) check(t *rapid.T) {
-	d := Decide(s.q, s.m.limits, s.m.now, anyBatch)
-	expectSame(t, "admit", d.Admit, s.m.admit(anyBatch))
-	expectSame(t, "activate", d.Activate, s.m.activate(anyBatch))
-	if want := s.m.wake(); !d.Wake.Equal(want) {
-		t.Fatalf("wakes at %s, want %s", d.Wake, want)
-	}
+	d := s.decide()
+	expectDecision(t, "now", d, s.m.decide(anyBatch))
 	if got, want := s.q.Counts(), s.m.counts(); got != want {
 		t.Fatalf("counts %+v, want %+v", got, want)
 	}
-	again := Decide(s.q, s.m.limits, s.m.now, anyBatch)
-	expectSame(t, "admit, asked again", again.Admit, d.Admit)
-	if again.Held != d.Held || !again.Wake.Equal(d.Wake) {
-		t.Fatalf("held because of %+v until %s, then of %+v until %s", d.Held, d.Wake, again.Held, again.Wake)
+	expectSame(t, "misfits", s.q.Misfits(), s.m.misfits())
+	again := s.decide()
+	expectDecision(t, "asked again", again, d)
+	if again.Held != d.Held {
+		t.Fatalf("held because of %+v, then of %+v", d.Held, again.Held)
 	}
 	s.checkRules(t, d)
 	s.checkReasons(t, d)
+	s.checkWake(t, d)
 	s.checkRestart(t)
 }
 
+func (s *machine) decide() Decision { return Decide(s.q, s.m.limits, s.m.book, s.m.now, anyBatch) }
+
 // checkRules looks at the promises one by one, without the model's way of deciding.
 func (s *machine) checkRules(t *rapid.T, d Decision) {
-	if after := s.m.used() + len(d.Admit); len(d.Admit) > 0 && after > s.m.limits.Limit {
-		t.Fatalf("%d slots would be used, of %d", after, s.m.limits.Limit)
+	s.checkLimits(t, d)
+	runs := slices.DeleteFunc(slices.Clone(d.Admit), func(e Entry) bool { return e.Kind != JobRun })
+	direct := slices.DeleteFunc(slices.Clone(d.Admit), func(e Entry) bool { return e.Kind == JobRun })
+	for _, admitted := range [][]Entry{runs, direct} {
+		if !slices.IsSortedFunc(admitted, func(a, b Entry) int { return a.Compare(b.Key) }) {
+			t.Fatalf("out of order: %v", names(admitted))
+		}
+		for _, e := range admitted {
+			s.checkPlace(t, d, e)
+		}
 	}
-	if !slices.IsSortedFunc(d.Admit, func(a, b Entry) int { return a.Compare(b.Key) }) {
-		t.Fatalf("out of order: %v", names(d.Admit))
+	reserved := len(s.m.reserved(true))+len(s.m.reserved(false)) > 0
+	if reserved && len(runs) > 0 && (len(runs) > 1 || s.m.limits.MaxConsecutive == 0 || s.m.book.DirectInRow < s.m.limits.MaxConsecutive) {
+		t.Fatalf("%v go before reservations", names(runs))
 	}
+	if s.m.limits.Startup == (Startup{}) && !reserved {
+		s.checkIdle(t, d)
+	}
+}
+
+// checkLimits: what is admitted is within every limit that it uses.
+func (s *machine) checkLimits(t *rapid.T, d Decision) {
+	after := s.m.tally()
+	for _, e := range d.Admit {
+		after.take(s.m.facts[e.UID])
+	}
+	for _, e := range d.Admit {
+		if limit, bounded := s.m.bounded(e.Type); bounded && after.use["type "+e.Type] > limit {
+			t.Fatalf("%d of type %s would hold slots, of %d", after.use["type "+e.Type], e.Type, limit)
+		}
+		for _, c := range e.Claims {
+			if after.use["resource "+c.Name] > s.m.limits.Resources[c.Name] {
+				t.Fatalf("%d of %s would be claimed, of %d", after.use["resource "+c.Name], c.Name, s.m.limits.Resources[c.Name])
+			}
+		}
+	}
+	if len(d.Admit) > 0 && after.slots > s.m.limits.Limit {
+		t.Fatalf("%d slots would be used, of %d", after.slots, s.m.limits.Limit)
+	}
+}
+
+// checkPlace: nobody passes one who was there before and needs any of the same.
+func (s *machine) checkPlace(t *rapid.T, d Decision, e Entry) {
+	waiting := s.m.eligible()
+	if e.Kind == DirectReservation {
+		waiting = s.m.reserved(true)
+	}
+	for _, f := range waiting {
+		passed := f.entry.Compare(e.Key) < 0 && !f.outdated && !f.assumed && !s.chainServed(d, f) && f.entry.UID != e.UID
+		if !passed || slices.ContainsFunc(d.Admit, func(o Entry) bool { return o.UID == f.entry.UID }) {
+			continue
+		}
+		for _, n := range s.m.needs(e) {
+			if slices.Contains(s.m.needs(f.entry), n) {
+				t.Fatalf("%s passes %s, which needs %s too", e.Name, f.entry.Name, n)
+			}
+		}
+	}
+}
+
+// chainServed: another run of the chain gets a slot, or keeps one, before the run of the fact.
+func (s *machine) chainServed(d Decision, f *fact) bool {
+	if f.chain() == "" {
+		return false
+	}
+	outdated := s.m.sorted(func(o *fact) bool { return o.outdated && o.chain() == f.chain() })
+	return len(outdated) > 0 || slices.ContainsFunc(d.Admit, func(e Entry) bool { return e.ChainUID == f.chain() })
+}
+
+// checkIdle: a run that needs nothing in particular does not wait while slots are free.
+func (s *machine) checkIdle(t *rapid.T, d Decision) {
 	kept := len(s.m.sorted(func(f *fact) bool { return f.outdated }))
-	free := s.m.limits.Limit - s.m.used() - len(d.Admit) - kept
-	if s.m.closed() || free <= 0 || len(d.Admit) == anyBatch || len(s.m.reserved(true))+len(s.m.reserved(false)) > 0 {
+	free := s.m.limits.Limit - s.m.tally().slots - len(d.Admit) - kept
+	if s.m.closed() || free <= 0 || len(d.Admit) == anyBatch {
 		return
 	}
 	for _, f := range s.m.eligible() {
-		chainServed := slices.ContainsFunc(s.m.sorted(func(f *fact) bool { return f.outdated }), func(o *fact) bool { return o.chain() == f.chain() }) ||
-			slices.ContainsFunc(d.Admit, func(e Entry) bool { return e.ChainUID == f.chain() })
-		if !chainServed {
+		if len(s.m.needs(f.entry)) == 0 && !s.chainServed(d, f) {
 			t.Fatalf("%s waits though %d slots are free", f.entry.Name, free)
 		}
 	}
 }
 
+// checkWake: until the time that it names, the passing of time alone changes nothing.
+func (s *machine) checkWake(t *rapid.T, d Decision) {
+	if s.m.now.Before(s.m.limits.Startup.Since) {
+		return // the throttle is yet to begin
+	}
+	until := 100 * time.Second
+	if !d.Wake.IsZero() {
+		until = d.Wake.Sub(s.m.now)
+	}
+	later := s.m.now.Add(time.Duration(rapid.Int64Range(0, int64(until)-1).Draw(t, "later")))
+	got := Decide(s.q, s.m.limits, s.m.book, later, anyBatch)
+	expectSame(t, "admit, before the time to look again", got.Admit, d.Admit)
+	expectSame(t, "activate, before the time to look again", got.Activate, d.Activate)
+}
+
 // checkReasons compares what a person is told with what is decided.
 func (s *machine) checkReasons(t *rapid.T, d Decision) {
 	for uid, f := range s.m.facts {
-		r, ok := Explain(s.q, s.m.limits, uid, s.m.now)
+		r, ok := Explain(s.q, s.m.limits, s.m.book, uid, s.m.now)
 		decided := slices.ContainsFunc(append(slices.Clone(d.Admit), d.Activate...), func(e Entry) bool { return e.UID == uid })
 		switch {
 		case decided && r.Code != CodeNextInTurn:
 			t.Fatalf("%s is next, and is told %+v", f.entry.Name, r)
 		case ok != (f.known && (f.waits() || f.assumed || f.entry.Holds)):
 			t.Fatalf("%s is told %+v, %t", f.entry.Name, r, ok)
+		case ok && r.Code != CodeAdmitted && !s.m.limits.Suspend:
+			if why, fits := Fit(s.m.limits, f.entry.Type, f.entry.Claims); fits != s.m.fits(f.entry) || (!fits && r != why) {
+				t.Fatalf("%s is told %+v, and that it does not fit: %+v", f.entry.Name, r, why)
+			}
 		}
 	}
 }
@@ -101,8 +193,16 @@ func (s *machine) checkReasons(t *rapid.T, d Decision) {
 // checkRestart builds the queue anew from what is known, in another order and with late versions in between.
 func (s *machine) checkRestart(t *rapid.T) {
 	q, m := NewQueue(), s.m.refreshed()
-	for _, uid := range rapid.Permutation(slices.Sorted(maps.Keys(m.facts))).Draw(t, "order") {
+	early := rapid.Bool().Draw(t, "limits are told early")
+	for i, uid := range rapid.Permutation(slices.Sorted(maps.Keys(m.facts))).Draw(t, "order") {
+		if early && i == 1 {
+			Decide(q, drawLimits(t), m.book, m.now, anyBatch)
+		}
 		f := m.facts[uid]
+		if f.gone { // the work of a run that is gone is known with what it has
+			q.Upsert(f.entry)
+			q.Delete(uid)
+		}
 		if f.work {
 			q.Workload(uid, f.workOf, true)
 		}
@@ -114,17 +214,27 @@ func (s *machine) checkRestart(t *rapid.T) {
 			q.Upsert(stale)
 		}
 	}
-	d := Decide(q, m.limits, m.now, anyBatch)
-	expectSame(t, "admit, after a restart", d.Admit, m.admit(anyBatch))
-	expectSame(t, "activate, after a restart", d.Activate, m.activate(anyBatch))
+	expectDecision(t, "after a restart", Decide(q, m.limits, m.book, m.now, anyBatch), m.decide(anyBatch))
 	if got, want := q.Counts(), m.counts(); got != want {
 		t.Fatalf("after a restart counts are %+v, want %+v", got, want)
 	}
 }
 
+func expectDecision(t *rapid.T, when string, got, want Decision) {
+	t.Helper()
+	expectSame(t, "admit, "+when, got.Admit, want.Admit)
+	expectSame(t, "activate, "+when, got.Activate, want.Activate)
+	if !got.Wake.Equal(want.Wake) {
+		t.Fatalf("%s: wakes at %s, want %s", when, got.Wake, want.Wake)
+	}
+	if got.Book.DirectInRow != want.Book.DirectInRow || !slices.Equal(got.Book.Recent, want.Book.Recent) {
+		t.Fatalf("%s: book %+v, want %+v", when, got.Book, want.Book)
+	}
+}
+
 func expectSame(t *rapid.T, what string, got, want []Entry) {
 	t.Helper()
-	if !slices.Equal(got, want) {
+	if !slices.EqualFunc(got, want, func(a, b Entry) bool { return reflect.DeepEqual(a, b) }) {
 		t.Fatalf("%s: got %v, want %v", what, names(got), names(want))
 	}
 }
@@ -137,6 +247,7 @@ func (s *machine) create(t *rapid.T) {
 	name := fmt.Sprintf("n%d", s.born)
 	e := waitingRun(name, int64(s.next()))
 	e.QueuedAt = at(rapid.IntRange(0, 2).Draw(t, "queuedAt"))
+	drawNeed(t, &e)
 	if rapid.IntRange(0, 2).Draw(t, "reservation") == 0 {
 		e.Kind, e.ChainUID = DirectReservation, ""
 	} else {
@@ -146,6 +257,16 @@ func (s *machine) create(t *rapid.T) {
 		}
 	}
 	s.tell(t, e)
+}
+
+// drawNeed gives an entry a type and claims, some of which no queue has.
+func drawNeed(t *rapid.T, e *Entry) {
+	e.Type = rapid.SampledFrom([]string{"", "", "a", "a", "b", "odd"}).Draw(t, "type")
+	for _, name := range []string{"odd", "r", "s"} {
+		if n := rapid.SampledFrom([]int{0, 0, 0, 0, 1, 1, 2}).Draw(t, name); n > 0 && (name != "odd" || n == 2) {
+			e.Claims = append(e.Claims, Claim{Name: name, Count: n})
+		}
+	}
 }
 
 // draw fills in what an edit may change.
@@ -221,6 +342,7 @@ func (s *machine) delete(t *rapid.T) {
 	f := s.pick(t, func(f *fact) bool { return f.known })
 	s.q.Delete(f.entry.UID)
 	f.workOf = f.chain()
+	f.told = false
 	f.known, f.gone, f.assumed, f.outdated = false, true, false, false
 }
 
@@ -237,11 +359,20 @@ func (s *machine) work(t *rapid.T) {
 	s.q.Workload(f.entry.UID, label, f.work)
 }
 
+// stray tells of work whose run was never seen, and perhaps is later.
+func (s *machine) stray(t *rapid.T) {
+	s.born++
+	f := s.fact(types.UID(fmt.Sprintf("uid-n%d", s.born+rapid.IntRange(0, 1).Draw(t, "before its run"))))
+	f.work, f.workOf = true, "chain-0"
+	s.q.Workload(f.entry.UID, f.workOf, true)
+}
+
 func (s *machine) claim(t *rapid.T) {
-	d := Decide(s.q, s.m.limits, s.m.now, anyBatch)
+	d := s.decide()
 	if len(d.Admit) == 0 {
 		t.Skip("nothing to claim")
 	}
+	s.m.book = d.Book
 	for _, e := range d.Admit[:rapid.IntRange(1, len(d.Admit)).Draw(t, "claims")] {
 		if !s.q.Assume(e.UID, e.ResourceVersion) {
 			t.Fatalf("the claim of %s was refused", e.Name)
@@ -268,7 +399,7 @@ func (s *machine) answer(t *rapid.T) {
 }
 
 func (s *machine) activate(t *rapid.T) {
-	for _, e := range s.m.activate(anyBatch) {
+	for _, e := range s.m.decide(anyBatch).Activate {
 		e.ResourceVersion, e.Active = s.next(), true
 		s.tell(t, e)
 	}
@@ -278,9 +409,35 @@ func (s *machine) clock(t *rapid.T) {
 	s.m.now = at(rapid.IntRange(0, 21).Draw(t, "now")) // backwards, too
 }
 
-func (s *machine) limits(t *rapid.T) {
-	s.m.limits = Limits{
-		Limit:   rapid.SampledFrom([]int{0, 1, 2, 3, 7, Unlimited}).Draw(t, "limit"),
-		Suspend: rapid.IntRange(0, 4).Draw(t, "suspend") == 0,
+func (s *machine) limits(t *rapid.T) { s.m.limits = drawLimits(t) }
+
+// takeover finds a book as another manager may have left it.
+func (s *machine) takeover(t *rapid.T) {
+	s.m.book = Book{DirectInRow: rapid.IntRange(0, 3).Draw(t, "directInRow")}
+	for _, second := range rapid.SliceOfNDistinct(rapid.IntRange(-12, 24), 0, 3, rapid.ID).Draw(t, "recent") {
+		s.m.book.Recent = append(s.m.book.Recent, Admitted{At: at(second), Count: 1})
 	}
+	slices.SortFunc(s.m.book.Recent, func(a, b Admitted) int { return a.At.Compare(b.At) })
+}
+
+func drawLimits(t *rapid.T) Limits {
+	l := Limits{
+		Limit:          rapid.SampledFrom([]int{0, 1, 2, 3, 7, Unlimited, Unlimited}).Draw(t, "limit"),
+		Suspend:        rapid.IntRange(0, 6).Draw(t, "suspend") == 6,
+		MaxConsecutive: rapid.IntRange(0, 2).Draw(t, "maxConsecutive"),
+		Resources:      map[string]int{"r": rapid.IntRange(0, 3).Draw(t, "capacity"), "s": 1},
+	}
+	if rapid.Bool().Draw(t, "types are listed") {
+		l.Types = map[string]int{"a": rapid.IntRange(0, 2).Draw(t, "limit of a"), "b": rapid.SampledFrom([]int{1, Unlimited}).Draw(t, "limit of b")}
+	}
+	if rapid.IntRange(0, 2).Draw(t, "throttle") == 0 {
+		l.Startup = Startup{
+			Since:      at(rapid.IntRange(-8, 12).Draw(t, "since")),
+			Window:     10 * time.Second,
+			Stagger:    time.Duration(rapid.SampledFrom([]int{0, 1, 4}).Draw(t, "stagger")) * time.Second,
+			Offset:     time.Duration(rapid.IntRange(0, 2).Draw(t, "offset")) * time.Second,
+			BurstLimit: rapid.IntRange(0, 2).Draw(t, "burstLimit"),
+		}
+	}
+	return l
 }

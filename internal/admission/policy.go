@@ -2,6 +2,8 @@
 
 package admission
 
+import "time"
+
 // Reason tells why an entry waits.
 type Reason struct {
 	// Code is one CamelCase word, one of the Code constants.
@@ -10,14 +12,12 @@ type Reason struct {
 	Message string
 }
 
-// Codes of a Reason.
+// Codes of a Reason. Those of entries that can never be admitted are beside Fit.
 const (
 	// CodeSuspended: the queue is suspended.
 	CodeSuspended = "Suspended"
 	// CodeUnconfirmed: what created the run has not recorded it yet.
 	CodeUnconfirmed = "Unconfirmed"
-	// CodeOutOfDate: a newer version of the entry exists than the one known.
-	CodeOutOfDate = "OutOfDate"
 	// CodePredecessor: work of the same chain has not stopped.
 	CodePredecessor = "PredecessorHoldsSlot"
 	// CodeBackOff: the run's notBefore has not come.
@@ -26,6 +26,16 @@ const (
 	CodeLimitReached = "LimitReached"
 	// CodeReservationFirst: a direct reservation gets the next slot.
 	CodeReservationFirst = "ReservationFirst"
+	// CodeStartupThrottle: a manager has begun to lead, and the queue admits runs bit by bit.
+	CodeStartupThrottle = "StartupThrottle"
+	// CodeTypeLimitReached: as many of the type hold slots as may.
+	CodeTypeLimitReached = "TypeLimitReached"
+	// CodeResourceShort: less of a resource is free than is claimed.
+	CodeResourceShort = "ResourceShort"
+	// CodeBehindOthers: an entry before it waits for what it needs, too.
+	CodeBehindOthers = "BehindOthers"
+	// CodeOutOfDate: a newer version of the entry exists than the one known.
+	CodeOutOfDate = "OutOfDate"
 	// CodeNextInTurn: nothing stands in the way but the entries before it.
 	CodeNextInTurn = "NextInTurn"
 	// CodeAdmitted: the entry has a slot, or its claim is on the way.
@@ -39,16 +49,34 @@ type Candidate struct {
 	OutOfDate bool
 }
 
+// pending reports whether it is a reservation that wants to become next in line, for which it needs nothing yet.
+func (c *Candidate) pending() bool { return c.Kind == DirectReservation && !c.Active }
+
+// Scope says who is refused by a verdict.
+type Scope int
+
+const (
+	// Alone: the candidate. It keeps nothing from anybody.
+	Alone Scope = iota
+	// Alike: the candidate, and whoever comes later and needs what it needs: its type, if that has a limit, or a resource
+	// that it claims. So it keeps its place for everything it needs, though not for a slot of the queue.
+	Alike
+	// Everyone: the candidate and whoever comes later, so that nobody else needs to be asked.
+	Everyone
+)
+
 // Verdict is what a policy says about a candidate. The zero value is no objection.
 type Verdict struct {
 	// Refused says that the candidate has to wait.
 	Refused bool
 	// Reason why.
 	Reason Reason
-	// Everyone says that whoever comes later is refused as well, so that nobody else needs to be asked.
-	Everyone bool
-	// Keeps says that the candidate keeps its place: its slot counts as used for those who come later.
-	Keeps bool
+	// Scope says for whom else.
+	Scope Scope
+	// Reserves says that what the candidate would use counts as used for those who come later.
+	Reserves bool
+	// Until is when the passing of time alone may change the verdict; zero: never.
+	Until time.Time
 }
 
 // Policy is one rule of admission. All of a chain must admit. A policy is a pure function of its arguments; what a candidate
@@ -59,24 +87,29 @@ type Policy interface {
 }
 
 // admission is asked before anything gets a slot or becomes next in line: what the queue's owner wants first, then what is
-// about the candidate alone, then what changes from moment to moment. The first to refuse is the reason that a person sees.
-var admission = []Policy{suspension{}, creator{}, predecessor{}, backOff{}, currency{}, limit{}, reservation{}}
-
-func check(s *Slots, c *Candidate) Verdict {
-	for _, p := range admission {
-		if v := p.Check(s, c); v.Refused {
-			return v
-		}
+// about the candidate alone, then what changes from moment to moment, for everyone first. The first to refuse is the reason
+// that a person sees. The last reserves what the candidate would use, and so has to know that nobody else objects.
+func admission() []Policy {
+	return []Policy{
+		suspension{}, fit{}, creator{}, predecessor{}, backOff{},
+		limit{}, reservation{}, throttle{},
+		typeLimit{}, resource{}, place{},
+		currency{},
 	}
-	return Verdict{}
 }
 
 func refuse(code, message string) Verdict {
 	return Verdict{Refused: true, Reason: Reason{Code: code, Message: message}}
 }
 
+func refuseAlike(code, message string) Verdict {
+	v := refuse(code, message)
+	v.Scope = Alike
+	return v
+}
+
 func refuseEveryone(code, message string) Verdict {
 	v := refuse(code, message)
-	v.Everyone = true
+	v.Scope = Everyone
 	return v
 }

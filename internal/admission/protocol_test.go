@@ -108,7 +108,7 @@ func (w *world) finish(t *rapid.T) {
 }
 
 func (w *world) decide(*rapid.T) {
-	d := Decide(w.q, w.limits, epoch, 2)
+	d := Decide(w.q, w.limits, Book{}, epoch, 2)
 	for _, e := range d.Admit {
 		if w.q.Assume(e.UID, e.ResourceVersion) {
 			w.claims = append(w.claims, e)

@@ -10,24 +10,27 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// treeDegree makes nodes of 31 to 63 entries: two or three levels for any queue that is met.
-const treeDegree = 32
-
 // Queue is what is known of one queue. It is not safe for concurrent use.
 type Queue struct {
 	items  map[types.UID]*item
 	chains map[types.UID]*chain
+	needs  map[string]*need
+	limits *Limits // the types and resources by which the needs were judged; nil: not yet
 	gone   graves
 
-	// What waits is in at most one of these. Ready, active and pending are in the order of service, parked by NotBefore.
-	ready   *btree.BTreeG[*item]
-	parked  *btree.BTreeG[*item]
-	active  *btree.BTreeG[*item]
-	pending *btree.BTreeG[*item]
+	// What waits and may be served is in at most one of these. Ready, active and pending are in the order of service, parked
+	// by NotBefore.
+	ready   *line
+	active  *line
+	pending *line
+	parked  *lane
 
 	counts     Counts
-	waitActive int // reservations that are Active, those whose grant is on the way included
-	waitTurn   int // reservations that are Pending
+	use        use
+	holders    map[*item]struct{}
+	waitActive int // reservations that are Active and served, those whose grant is on the way included
+	waitTurn   int // reservations that are Pending and served
+	refit      map[types.UID]struct{}
 	horizon    time.Time
 	ops        uint64
 }
@@ -44,18 +47,20 @@ type Counts struct {
 
 // NewQueue returns a queue of which nothing is known.
 func NewQueue() *Queue {
-	q := &Queue{items: map[types.UID]*item{}, chains: map[types.UID]*chain{}, gone: newGraves(graveLimit)}
+	q := &Queue{
+		items: map[types.UID]*item{}, chains: map[types.UID]*chain{}, needs: map[string]*need{}, gone: newGraves(graveLimit),
+		use: newUse(), holders: map[*item]struct{}{}, refit: map[types.UID]struct{}{},
+	}
 	byKey := func(a, b *item) bool {
 		q.ops++
 		return a.entry.Compare(b.entry.Key) < 0
 	}
-	q.ready = btree.NewG(treeDegree, byKey)
-	q.active = btree.NewG(treeDegree, byKey)
-	q.pending = btree.NewG(treeDegree, byKey)
-	q.parked = btree.NewG(treeDegree, func(a, b *item) bool {
+	free := btree.NewFreeListG[*item](btree.DefaultFreeListSize)
+	q.ready, q.active, q.pending = newLine(byKey, free), newLine(byKey, free), newLine(byKey, free)
+	q.parked = &lane{tree: btree.NewWithFreeListG(treeDegree, func(a, b *item) bool {
 		q.ops++
 		return cmp.Or(a.entry.NotBefore.Compare(b.entry.NotBefore), a.entry.Compare(b.entry.Key)) < 0
-	})
+	}, free)}
 	return q
 }
 
@@ -86,20 +91,24 @@ func (q *Queue) Upsert(e Entry) bool {
 
 // Delete tells that an object is gone. It stays gone: a UID is never used again, so versions of it that are told later are
 // late. A slot that the object used is free unless Workload says otherwise, which therefore has to be told of before the
-// work is started.
+// work is started. The work of a run that is gone counts with the type and the claims that the run had.
 func (q *Queue) Delete(uid types.UID) {
-	q.gone.add(uid)
-	if q.items[uid] == nil {
+	it := q.items[uid]
+	if it == nil {
+		q.gone.add(uid, remains{})
 		return
 	}
+	left := remains{name: it.entry.Name, kind: it.entry.Type, claims: it.entry.Claims}
+	q.gone.add(uid, left)
 	q.change(uid, func(it *item) {
 		it.known, it.assumed, it.outdated = false, false, false
-		it.entry = Entry{Name: it.entry.Name, Key: Key{UID: uid}}
+		it.entry = left.entry(uid)
 	})
 }
 
 // Workload tells whether anything lives that works for a run: a Job, a pod, a call of this process. While it does it uses
-// the slot of the run and fences the run's chain, whatever the record says and also when there is none.
+// the slot of the run and fences the run's chain, whatever the record says and also when there is none. Of a run whose record
+// was never seen neither type nor claims are known: then only the slot of the queue counts.
 func (q *Queue) Workload(runUID, chainUID types.UID, holds bool) {
 	it := q.items[runUID]
 	if it == nil && !holds {
@@ -112,6 +121,7 @@ func (q *Queue) Workload(runUID, chainUID types.UID, holds bool) {
 		it.workload = holds
 		if !it.known {
 			it.chainUID = cmp.Or(chainUID, runUID)
+			it.entry = q.gone.known[runUID].entry(runUID)
 		}
 	})
 }
@@ -124,7 +134,7 @@ func (q *Queue) Assume(uid types.UID, resourceVersion uint64) bool {
 	if it == nil || it.outdated || it.entry.ResourceVersion != resourceVersion {
 		return false
 	}
-	if it.in != q.ready && it.in != q.active {
+	if it.in == nil || (it.in.line != q.ready && it.in.line != q.active) {
 		return false // since it was decided, something came in its way
 	}
 	q.change(uid, func(it *item) { it.assumed = true })
@@ -152,7 +162,7 @@ func (q *Queue) Counts() Counts { return q.counts }
 // NextWake returns the first time after now at which a run's back-off ends, zero if no run is in back-off.
 func (q *Queue) NextWake(now time.Time) time.Time {
 	q.advance(now)
-	if it, ok := q.parked.Min(); ok {
+	if it, ok := q.parked.tree.Min(); ok {
 		return it.entry.NotBefore
 	}
 	return time.Time{}
@@ -169,7 +179,7 @@ func (q *Queue) advance(now time.Time) {
 	}
 	q.horizon = now
 	for {
-		it, ok := q.parked.Min()
+		it, ok := q.parked.tree.Min()
 		if !ok || it.entry.NotBefore.After(now) {
 			return
 		}

@@ -11,7 +11,7 @@ import (
 var one = Limits{Limit: 1}
 
 // admits returns the names of what the queue would admit.
-func admits(q *Queue, l Limits, now time.Time) []string { return names(Decide(q, l, now, 100).Admit) }
+func admits(q *Queue, l Limits, now time.Time) []string { return names(Decide(q, l, Book{}, now, 100).Admit) }
 
 func expectAdmits(t *testing.T, q *Queue, l Limits, now time.Time, want ...string) {
 	t.Helper()
@@ -96,6 +96,81 @@ func TestWorkThatIsSeenBeforeItsRecordHoldsOneSlot(t *testing.T) {
 	expectCounts(t, q, Counts{Running: 1})
 	q.Workload("uid-a", "uid-root", false)
 	expectCounts(t, q, Counts{})
+}
+
+func TestWorkThatOutlivesItsRecordUsesWhatTheRunUsed(t *testing.T) {
+	l := Limits{Limit: 9, Types: map[string]int{"crawl": 1, "story": 1}, Resources: map[string]int{"gpu": 1}}
+	waiting := []Entry{waitingRun("b", 6, ofType("crawl")), waitingRun("c", 7, claiming("gpu", 1)), waitingRun("d", 8, ofType("story"))}
+	for _, c := range []struct {
+		name string
+		tell func(*Queue)
+	}{
+		{"and is seen before the run is deleted", func(q *Queue) { q.Workload("uid-a", "uid-a", true); q.Delete("uid-a") }},
+		{"and is seen after the run is deleted", func(q *Queue) { q.Delete("uid-a"); q.Workload("uid-a", "uid-a", true) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			q := queueOf(append(waiting, waitingRun("a", 5, holding, ofType("crawl"), claiming("gpu", 1)))...)
+			expectAdmits(t, q, l, epoch, "d")
+			c.tell(q)
+			expectAdmits(t, q, l, epoch, "d")
+			q.Workload("uid-a", "uid-a", false)
+			expectAdmits(t, q, l, epoch, "b", "c", "d")
+		})
+	}
+}
+
+func TestWorkOfARunThatWasNeverSeenUsesASlotAndNothingElseUntilItIs(t *testing.T) {
+	l := Limits{Limit: 2, Types: map[string]int{"crawl": 1}}
+	q := queueOf(waitingRun("b", 6, ofType("crawl")), waitingRun("c", 7))
+	q.Workload("uid-a", "uid-a", true)
+	expectAdmits(t, q, l, epoch, "b")
+	q.Upsert(waitingRun("a", 5, holding, ofType("crawl")))
+	expectAdmits(t, q, l, epoch, "c")
+}
+
+func TestAClaimOnTheWayUsesItsTypeAndItsResources(t *testing.T) {
+	l := Limits{Limit: 9, Types: map[string]int{"crawl": 1}, Resources: map[string]int{"gpu": 1}}
+	q := queueOf(waitingRun("a", 5, ofType("crawl"), claiming("gpu", 1)), waitingRun("b", 6, ofType("crawl")), waitingRun("c", 7, claiming("gpu", 1)))
+	expectAdmits(t, q, l, epoch, "a")
+	q.Assume("uid-a", 5)
+	expectAdmits(t, q, l, epoch)
+	q.Unassume("uid-a")
+	expectAdmits(t, q, l, epoch, "a")
+}
+
+func TestAClaimIsRefusedWhoseNeedHasCeasedToFit(t *testing.T) {
+	q := queueOf(waitingRun("a", 5, ofType("crawl")))
+	expectAdmits(t, q, Limits{Limit: 9}, epoch, "a")
+	expectAdmits(t, q, Limits{Limit: 9, Types: map[string]int{"story": 1}}, epoch)
+	if q.Assume("uid-a", 5) {
+		t.Error("claimed")
+	}
+}
+
+func TestLimitsChangeWhileRunsRun(t *testing.T) {
+	q := queueOf(
+		waitingRun("a", 1, holding, ofType("crawl"), claiming("gpu", 1)), waitingRun("b", 2, holding, ofType("crawl")),
+		waitingRun("c", 3, ofType("crawl")), waitingRun("d", 4, claiming("gpu", 1)), waitingRun("e", 5),
+	)
+	limits := func(limit, crawl, gpu int) Limits {
+		return Limits{Limit: limit, Types: map[string]int{"crawl": crawl}, Resources: map[string]int{"gpu": gpu}}
+	}
+	for _, c := range []struct {
+		limits Limits
+		want   []string
+	}{
+		{limits(5, 2, 1), []string{"e"}},
+		{limits(5, 3, 1), []string{"c", "e"}},
+		{limits(5, 3, 2), []string{"c", "d", "e"}},
+		{limits(3, 3, 2), []string{"c"}},
+		{limits(5, 0, 2), []string{"d", "e"}}, // those of it that run go on
+		{limits(5, 1, 0), []string{"e"}},
+		{limits(1, 3, 2), nil},
+		{limits(0, 3, 2), nil},
+		{limits(Unlimited, Unlimited, 2), []string{"c", "d", "e"}},
+	} {
+		expectAdmits(t, q, c.limits, epoch, c.want...)
+	}
 }
 
 func TestWorkThatIsUnknownAndEndsChangesNothing(t *testing.T) {
@@ -276,7 +351,20 @@ func TestNothingIsKeptOfWhatIsGoneButItsUID(t *testing.T) {
 		q.Delete(waitingRun(uid, 0).UID)
 	}
 	q.Workload("uid-a", "uid-a", false)
-	if n := len(q.items) + len(q.chains) + q.ready.Len() + q.parked.Len() + q.active.Len() + q.pending.Len(); n != 0 {
+	expectNothingKept(t, q)
+}
+
+// expectNothingKept looks for leftovers in every index.
+func expectNothingKept(t interface {
+	Helper()
+	Errorf(string, ...any)
+}, q *Queue) {
+	t.Helper()
+	n := len(q.items) + len(q.chains) + len(q.needs) + len(q.holders) + len(q.use.types) + len(q.use.resources) + q.parked.tree.Len()
+	for _, l := range []*line{q.ready, q.active, q.pending} {
+		n += l.size + len(l.lanes) + l.heads.Len()
+	}
+	if n += q.waitActive + q.waitTurn; n != 0 {
 		t.Errorf("%d things are kept", n)
 	}
 }

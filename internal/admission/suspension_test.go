@@ -15,7 +15,7 @@ func TestSuspension(t *testing.T) {
 			slots:    Slots{Limits: Limits{Limit: 5, Suspend: true}},
 			code:     CodeSuspended,
 			message:  "the queue is suspended",
-			everyone: true,
+			scope: Everyone,
 		},
 	})
 }

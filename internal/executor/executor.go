@@ -35,6 +35,12 @@ type Evidence struct {
 	Outcome *Outcome
 	// Stopped says that nothing of the run's work lives and nothing can start any more: the slot may be freed.
 	Stopped bool
+	// Confirmable says, of work that has not Stopped, that nothing more of it can begin as far as can be seen, and that the
+	// end of the rest may never be seen: a person's word that it is gone counts.
+	Confirmable bool
+	// LastSign is when the work last gave a sign of life of its own, by the clock of this process. Zero if the executor
+	// knows of none: that work merely exists is none.
+	LastSign time.Time
 	// Detail tells a person what is still alive, or why it cannot be known.
 	Detail string
 	// RecheckAfter asks for another look after that time, where no event will announce a change. Zero: an event will.

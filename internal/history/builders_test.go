@@ -99,12 +99,45 @@ func runs(all ...batchv1alpha1.JobRun) []batchv1alpha1.JobRun { return all }
 // one is the only chain of the runs.
 func one(all ...batchv1alpha1.JobRun) Chain { return Chains(all)[0] }
 
-// names are the roots of chains, sorted.
-func names(chains []Chain) []string {
+// names are what the units are known by, sorted.
+func names[U Unit](units []U) []string {
 	var all []string
-	for _, c := range chains {
-		all = append(all, string(c.UID))
+	for _, u := range units {
+		all = append(all, string(u.ID()))
 	}
 	slices.Sort(all)
 	return all
+}
+
+// objects are the names of what is to be deleted, in order.
+func objects(u Unit) []string {
+	var all []string
+	for _, o := range u.Order() {
+		all = append(all, o.GetName())
+	}
+	return all
+}
+
+// group is one that ended that long ago in the phase, with the chains of those runs, which it owns.
+func group(name string, phase batchv1alpha1.JobGroupPhase, ended time.Duration, members ...batchv1alpha1.JobRun) Group {
+	g := &batchv1alpha1.JobGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), CreationTimestamp: ago(ended + time.Minute)},
+		Status:     batchv1alpha1.JobGroupStatus{Phase: phase, StartedAt: ptr.To(ago(ended + time.Second)), FinishedAt: ptr.To(ago(ended))},
+	}
+	for i := range members {
+		ownedBy(g)(&members[i])
+	}
+	return Group{Object: g, Chains: Chains(members)}
+}
+
+func ownedBy(g *batchv1alpha1.JobGroup) option {
+	return func(r *batchv1alpha1.JobRun) {
+		r.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(g, batchv1alpha1.GroupVersion.WithKind("JobGroup"))}
+	}
+}
+
+func memberOf(name string) option {
+	return func(r *batchv1alpha1.JobRun) {
+		r.Spec.GroupRef = &batchv1alpha1.GroupMemberRef{Name: name, Member: "member"}
+	}
 }

@@ -53,6 +53,9 @@ func Chains(runs []batchv1alpha1.JobRun) []Chain {
 	return chains
 }
 
+// ID is the UID of the root.
+func (c Chain) ID() types.UID { return c.UID }
+
 // Settled reports whether the chain has come to its end: every run is terminal and the root, if it exists, says that no
 // retry follows.
 func (c Chain) Settled() bool {
@@ -96,9 +99,7 @@ func (c Chain) changedAt() time.Time {
 		at = latest(at, &r.CreationTimestamp)
 		at = latest(at, r.Status.StartedAt)
 		at = latest(at, r.Status.FinishedAt)
-		for i := range r.Status.Conditions {
-			at = latest(at, &r.Status.Conditions[i].LastTransitionTime)
-		}
+		at = changed(at, r.Status.Conditions)
 	}
 	return at
 }
@@ -125,6 +126,14 @@ func end(root *batchv1alpha1.JobRun) *metav1.Condition {
 
 // outside reports whether the run is a retry that became part of no chain: one that was refused. It stands for itself.
 func outside(r *batchv1alpha1.JobRun) bool { return !run.IsRoot(r) }
+
+// changed returns the latest of t and the times at which the conditions changed.
+func changed(t time.Time, conditions []metav1.Condition) time.Time {
+	for i := range conditions {
+		t = latest(t, &conditions[i].LastTransitionTime)
+	}
+	return t
+}
 
 func latest(t time.Time, other *metav1.Time) time.Time {
 	if other != nil && other.After(t) {

@@ -63,9 +63,6 @@ func TestTheRetriesThatAChainLacksAreNamed(t *testing.T) {
 
 func TestChildrenAreDeletedFirstTheLatestBeforeTheOthers(t *testing.T) {
 	g := NewWithT(t)
-	var order []string
-	for _, r := range one(root("a", time.Hour), retryOf("a", 2, time.Hour), retryOf("a", 1, time.Hour)).Order() {
-		order = append(order, r.Name)
-	}
+	order := objects(one(root("a", time.Hour), retryOf("a", 2, time.Hour), retryOf("a", 1, time.Hour)))
 	g.Expect(order).To(Equal([]string{"a-r2", "a-r1", "a"}))
 }

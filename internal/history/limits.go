@@ -8,41 +8,52 @@ import (
 	"time"
 )
 
-// Limits are how many settled chains a ScheduledJob keeps.
+// Limits are how many settled chains and groups a ScheduledJob keeps.
 type Limits struct {
-	// Completed is for the chains that did not fail: Completed, Skipped and Cancelled ones.
+	// Completed is for those that did not fail: Completed, Skipped and Cancelled ones.
 	Completed int
 	// Failed is for those that failed for good.
 	Failed int
 }
 
-// ByLimits removes the oldest settled chains of one ScheduledJob beyond its limits. The newest are those that settled last.
-// A chain that may not be removed yet counts, but keeps no other one.
-func ByLimits(chains []Chain, l Limits, now time.Time) Plan {
-	var completed, failed []Chain
+// Units puts chains and groups together.
+func Units(chains []Chain, groups []Group) []Unit {
+	units := make([]Unit, 0, len(chains)+len(groups))
 	for _, c := range chains {
+		units = append(units, c)
+	}
+	for _, g := range groups {
+		units = append(units, g)
+	}
+	return units
+}
+
+// ByLimits removes the oldest settled units of one ScheduledJob beyond its limits. The newest are those that settled last.
+// One that may not be removed yet counts, but keeps no other one.
+func ByLimits(units []Unit, l Limits, now time.Time) Plan {
+	var completed, failed []Unit
+	for _, u := range units {
 		switch {
-		case !c.Settled():
-		case c.Failed():
-			failed = append(failed, c)
+		case !u.Settled():
+		case u.Failed():
+			failed = append(failed, u)
 		default:
-			completed = append(completed, c)
+			completed = append(completed, u)
 		}
 	}
 	var p Plan
-	for _, c := range append(beyond(completed, l.Completed), beyond(failed, l.Failed)...) {
-		p.consider(c, time.Time{}, now)
+	for _, u := range append(beyond(completed, l.Completed), beyond(failed, l.Failed)...) {
+		p.consider(u, time.Time{}, now)
 	}
 	return p
 }
 
-// beyond returns all but the newest chains, oldest first.
-func beyond(chains []Chain, limit int) []Chain {
-	slices.SortFunc(chains, func(a, b Chain) int {
-		return cmp.Or(a.SettledAt().Compare(b.SettledAt()), cmp.Compare(a.name(), b.name()), cmp.Compare(a.UID, b.UID))
+// beyond returns all but the newest units, oldest first.
+func beyond(units []Unit, limit int) []Unit {
+	slices.SortFunc(units, func(a, b Unit) int {
+		return cmp.Or(a.SettledAt().Compare(b.SettledAt()), cmp.Compare(a.name(), b.name()), cmp.Compare(a.ID(), b.ID()))
 	})
-	return chains[:max(0, len(chains)-limit)]
+	return units[:max(0, len(units)-limit)]
 }
 
-// name orders chains that settled in the same second: the name of a tick's run ends with the time of the tick.
 func (c Chain) name() string { return c.Runs[0].Name }

@@ -55,7 +55,55 @@ func TestTheOldestChainsBeyondTheLimitsAreRemoved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			p := ByLimits(Chains(c.runs), c.limits, noon)
+			p := ByLimits(Units(Chains(c.runs), nil), c.limits, noon)
+			g.Expect(names(p.Remove)).To(Equal(c.remove))
+			if c.look == 0 {
+				g.Expect(p.Look).To(BeZero())
+			} else {
+				g.Expect(p.Look).To(BeTemporally("==", noon.Add(c.look)))
+			}
+		})
+	}
+}
+
+func TestTheGroupsOfAScheduledJobCountBesideItsChains(t *testing.T) {
+	const completed, failedGroup = batchv1alpha1.JobGroupCompleted, batchv1alpha1.JobGroupFailed
+	h := time.Hour
+	for name, c := range map[string]struct {
+		runs   []batchv1alpha1.JobRun
+		groups []Group
+		limits Limits
+		remove []string
+		look   time.Duration // from noon; 0: never
+	}{
+		"the oldest group beyond the limit is removed": {
+			nil, []Group{group("b", completed, 2*h), group("a", completed, 3*h)}, Limits{1, 1}, []string{"a"}, 0,
+		},
+		"failed ones count by themselves": {
+			nil, []Group{group("a", failedGroup, 3*h), group("b", failedGroup, 2*h), group("c", completed, 4*h)}, Limits{1, 1}, []string{"a"}, 0,
+		},
+		"Skipped and Cancelled ones count as completed": {
+			nil, []Group{group("a", batchv1alpha1.JobGroupSkipped, 4*h), group("b", batchv1alpha1.JobGroupCancelled, 3*h), group("c", completed, 2*h)},
+			Limits{1, 0}, []string{"a", "b"}, 0,
+		},
+		"one that goes on does not count": {
+			nil, []Group{group("a", completed, 3*h), group("b", batchv1alpha1.JobGroupRunning, 2*h), group("c", batchv1alpha1.JobGroupPending, h)},
+			Limits{1, 1}, nil, 0,
+		},
+		"chains and groups are one history": {
+			runs(root("a", 4*h), root("c", 2*h)), []Group{group("b", completed, 3*h), group("d", completed, h)}, Limits{2, 2}, []string{"a", "b"}, 0,
+		},
+		"of those that ended in one second the earlier tick goes": {
+			nil, []Group{group("sj-1700000060", completed, h), group("sj-1700000000", completed, h)}, Limits{1, 1}, []string{"sj-1700000000"}, 0,
+		},
+		"one that must stay counts and keeps no other": {
+			nil, []Group{group("a", failedGroup, 4*h, root("a-m", 4*h, failed, crashed)), group("b", failedGroup, 3*h), group("c", failedGroup, 2*h)},
+			Limits{1, 1}, []string{"b"}, 20 * h,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			p := ByLimits(Units(Chains(c.runs), c.groups), c.limits, noon)
 			g.Expect(names(p.Remove)).To(Equal(c.remove))
 			if c.look == 0 {
 				g.Expect(p.Look).To(BeZero())
@@ -67,7 +115,7 @@ func TestTheOldestChainsBeyondTheLimitsAreRemoved(t *testing.T) {
 }
 
 // drawn is any history of a ScheduledJob, with a time to live here and there.
-func drawn(t *rapid.T) []batchv1alpha1.JobRun {
+func drawn(t *rapid.T, prefix string) []batchv1alpha1.JobRun {
 	var all []batchv1alpha1.JobRun
 	phases := []option{failed, queued, untold, phase(batchv1alpha1.JobRunCompleted), phase(batchv1alpha1.JobRunRunning), phase(batchv1alpha1.JobRunSkipped)}
 	others := []option{untold, crashed, holding, owing, ttl(60), ttl(7200)}
@@ -78,7 +126,7 @@ func drawn(t *rapid.T) []batchv1alpha1.JobRun {
 		return time.Duration(rapid.IntRange(0, 30*60).Draw(t, "ended, minutes ago")) * time.Minute
 	}
 	for n := range rapid.IntRange(0, 8).Draw(t, "chains") {
-		name := fmt.Sprintf("c%d", n)
+		name := fmt.Sprintf("%s%d", prefix, n)
 		if rapid.IntRange(0, 5).Draw(t, "root") > 0 {
 			all = append(all, root(name, ended(), some()...))
 		}
@@ -89,19 +137,37 @@ func drawn(t *rapid.T) []batchv1alpha1.JobRun {
 	return all
 }
 
+// drawnGroups are any groups, with any runs of their members.
+func drawnGroups(t *rapid.T) []Group {
+	var groups []Group
+	for n := range rapid.IntRange(0, 4).Draw(t, "groups") {
+		name := fmt.Sprintf("g%d-", n)
+		phase := rapid.SampledFrom([]batchv1alpha1.JobGroupPhase{
+			batchv1alpha1.JobGroupRunning, batchv1alpha1.JobGroupCompleted, batchv1alpha1.JobGroupFailed, batchv1alpha1.JobGroupCancelled,
+		}).Draw(t, "phase of the group")
+		ended := time.Duration(rapid.IntRange(0, 30*60).Draw(t, "group ended, minutes ago")) * time.Minute
+		g := group(name, phase, ended, drawn(t, name)...)
+		if rapid.IntRange(0, 5).Draw(t, "owes") == 0 {
+			g = owingGroup(g)
+		}
+		g.Object.Spec.TTLSecondsAfterFinished = rapid.SampledFrom([]*int32{nil, new(int32(0)), new(int32(7200))}).Draw(t, "ttl")
+		groups = append(groups, g)
+	}
+	return groups
+}
+
 func TestHistoryRemovesOnlyWhatNobodyNeedsAndKeepsTheNewest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		all := drawn(t)
 		limits := Limits{rapid.IntRange(0, 3).Draw(t, "completed"), rapid.IntRange(0, 3).Draw(t, "failed")}
-		chains := Chains(all)
-		p := ByLimits(chains, limits, noon)
-		for _, c := range p.Remove {
-			expectUnneeded(t, c)
-			if n := newer(chains, c); n < limitOf(limits, c) {
-				t.Fatalf("%s removed though only %d of its sort are newer", c.UID, n)
+		units := Units(Chains(drawn(t, "c")), drawnGroups(t))
+		p := ByLimits(units, limits, noon)
+		for _, u := range p.Remove {
+			expectUnneeded(t, u)
+			if n := newer(units, u); n < limitOf(limits, u) {
+				t.Fatalf("%s removed though only %d of its sort are newer", u.ID(), n)
 			}
 		}
-		left := slices.DeleteFunc(slices.Clone(chains), func(c Chain) bool { return slices.Contains(names(p.Remove), string(c.UID)) })
+		left := slices.DeleteFunc(slices.Clone(units), func(u Unit) bool { return slices.Contains(names(p.Remove), string(u.ID())) })
 		again := ByLimits(left, limits, noon)
 		if len(again.Remove) != 0 || !again.Look.Equal(p.Look) {
 			t.Fatalf("asked again, it removes %v and looks at %s, not at %s", names(again.Remove), again.Look, p.Look)
@@ -114,19 +180,40 @@ func TestHistoryRemovesOnlyWhatNobodyNeedsAndKeepsTheNewest(t *testing.T) {
 
 func TestTheTimeToLiveRemovesOnlyWhatNobodyNeeds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		for _, c := range Chains(drawn(t)) {
-			p := ByTTL(c, noon)
+		var plans []Plan
+		for _, c := range Chains(drawn(t, "c")) {
+			plans = append(plans, ByTTL(c, nil, noon))
+		}
+		for _, g := range drawnGroups(t) {
+			plans = append(plans, GroupByTTL(g, noon))
+		}
+		for _, p := range plans {
 			for _, removed := range p.Remove {
 				expectUnneeded(t, removed)
 			}
 			if len(p.Remove) > 0 && !p.Look.IsZero() {
-				t.Fatalf("removes the chain and looks again at %s", p.Look)
+				t.Fatalf("removes and looks again at %s", p.Look)
 			}
 		}
 	})
 }
 
-func expectUnneeded(t *rapid.T, c Chain) {
+func expectUnneeded(t *rapid.T, u Unit) {
+	switch u := u.(type) {
+	case Group:
+		status := u.Object.Status
+		if !status.Phase.Terminal() || len(status.Announcements) > 0 || status.FinishedAt.After(noon.Add(-10*time.Minute)) {
+			t.Fatalf("removes group %s, which is %s, ended at %s, %d announcements owed", u.Object.Name, status.Phase, status.FinishedAt, len(status.Announcements))
+		}
+		for _, c := range u.Chains {
+			expectUnneeded(t, c)
+		}
+	case Chain:
+		expectNoRunNeeded(t, u)
+	}
+}
+
+func expectNoRunNeeded(t *rapid.T, c Chain) {
 	for _, r := range c.Runs {
 		switch {
 		case !r.Status.Phase.Terminal(), r.Status.Slot == batchv1alpha1.SlotHeld, len(r.Status.Announcements) > 0:
@@ -142,19 +229,19 @@ func expectUnneeded(t *rapid.T, c Chain) {
 	}
 }
 
-// newer counts the settled chains of the same sort that ended no earlier.
-func newer(chains []Chain, than Chain) int {
+// newer counts the settled units of the same sort that ended no earlier.
+func newer(units []Unit, than Unit) int {
 	n := 0
-	for _, c := range chains {
-		if c.UID != than.UID && c.Settled() && c.Failed() == than.Failed() && !c.SettledAt().Before(than.SettledAt()) {
+	for _, u := range units {
+		if u.ID() != than.ID() && u.Settled() && u.Failed() == than.Failed() && !u.SettledAt().Before(than.SettledAt()) {
 			n++
 		}
 	}
 	return n
 }
 
-func limitOf(l Limits, c Chain) int {
-	if c.Failed() {
+func limitOf(l Limits, u Unit) int {
+	if u.Failed() {
 		return l.Failed
 	}
 	return l.Completed

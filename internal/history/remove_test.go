@@ -32,8 +32,8 @@ func TestWhenAChainMayBeRemoved(t *testing.T) {
 			g := NewWithT(t)
 			ttl(0)(&c.runs[0])
 			chain := one(c.runs...)
-			p := ByTTL(chain, noon)
-			g.Expect(chain.Removable(noon)).To(Equal(c.at == 0))
+			p := ByTTL(chain, nil, noon)
+			g.Expect(chain.RemovableAt(noon).After(noon)).To(Equal(c.at > 0))
 			if c.at > 0 {
 				g.Expect(p.Remove).To(BeEmpty())
 				g.Expect(p.Look).To(BeTemporally("==", noon.Add(c.at)))
@@ -48,7 +48,7 @@ func TestWhenAChainMayBeRemoved(t *testing.T) {
 func TestNothingIsRemovedOfAChainThatGoesOn(t *testing.T) {
 	g := NewWithT(t)
 	c := one(root("a", 48*time.Hour, untold, failed, ttl(0)), retryOf("a", 1, time.Hour, queued))
-	g.Expect(c.Removable(noon)).To(BeFalse())
-	g.Expect(ByTTL(c, noon)).To(Equal(Plan{}))
-	g.Expect(ByLimits([]Chain{c}, Limits{}, noon)).To(Equal(Plan{}))
+	g.Expect(c.RemovableAt(noon)).To(BeTemporally("==", noon.Add(Quiet)))
+	g.Expect(ByTTL(c, nil, noon)).To(Equal(Plan{}))
+	g.Expect(ByLimits([]Unit{c}, Limits{}, noon)).To(Equal(Plan{}))
 }

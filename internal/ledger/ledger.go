@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ledger keeps the book of one queue: the epoch that may admit from it and the intents of the latest batch of
-// admissions. It is the fence of design section 6 against a manager that has been replaced and does not know it: every
+// Package ledger keeps the book of one queue: the epoch that may admit from it, the intents of the latest batch of
+// admissions, and what admission has to remember from one batch to the next. It is the fence of design section 6 against a manager that has been replaced and does not know it: every
 // batch is first swapped in by compare-and-swap, then each of its claims is made with exactly the resourceVersion that the
 // swap recorded. A new manager raises the epoch, touches what the left-over intents name, and so voids late claims.
 package ledger
@@ -56,6 +56,16 @@ type Ledger struct {
 
 	// book is the last answered version; nil before Takeover and after an unanswered swap.
 	book *batchv1alpha1.QueueLedger
+	// memory is that of the last version known.
+	memory Memory
+}
+
+// Memory is what admission has to remember from one batch to the next, and from one manager to the next.
+type Memory struct {
+	// RecentAdmissions are the runs admitted under a start-up throttle, oldest first.
+	RecentAdmissions []batchv1alpha1.Admissions
+	// DirectInRow is how many reservations were granted in a row while runs waited.
+	DirectInRow int32
 }
 
 // New returns the ledger of the queue with that namespace and name. live must read past any cache.
@@ -82,7 +92,7 @@ func (l *Ledger) Takeover(ctx context.Context) ([]batchv1alpha1.Intent, error) {
 		}
 		switch {
 		case err == nil:
-			l.book = book
+			l.know(book)
 			return book.Spec.Intents, nil
 		case apierrors.IsInvalid(err):
 			return nil, fmt.Errorf("taking over ledger %s: it has an epoch that this cluster's leader Lease never had, perhaps from a backup; delete that QueueLedger: %w", l.key, err)
@@ -108,20 +118,29 @@ func (l *Ledger) blank() *batchv1alpha1.QueueLedger {
 	return book
 }
 
-// Swap replaces the intents. Once it has returned nil, and until the next call, the caller may claim what they name, each
+// Memory returns what the ledger remembered last, nothing before Takeover.
+func (l *Ledger) Memory() Memory { return l.memory }
+
+func (l *Ledger) know(book *batchv1alpha1.QueueLedger) {
+	l.book = book
+	l.memory = Memory{RecentAdmissions: book.Spec.RecentAdmissions, DirectInRow: book.Spec.DirectInRow}
+}
+
+// Swap replaces the intents and what is to be remembered with them. Once it has returned nil, and until the next call, the caller may claim what they name, each
 // with exactly the recorded resourceVersion. After ErrUnanswered the next call reads the ledger again first: once that
 // later swap is answered, the earlier one can no longer land.
-func (l *Ledger) Swap(ctx context.Context, intents []batchv1alpha1.Intent) error {
+func (l *Ledger) Swap(ctx context.Context, intents []batchv1alpha1.Intent, memory Memory) error {
 	for range attempts {
 		if err := l.refresh(ctx); err != nil {
 			return err
 		}
 		next := l.book.DeepCopy()
 		next.Spec.Intents = intents
+		next.Spec.RecentAdmissions, next.Spec.DirectInRow = memory.RecentAdmissions, memory.DirectInRow
 		err := l.client.Update(ctx, next)
 		switch {
 		case err == nil:
-			l.book = next
+			l.know(next)
 			return nil
 		case apierrors.IsNotFound(err):
 			return ErrLost
@@ -154,7 +173,7 @@ func (l *Ledger) refresh(ctx context.Context) error {
 	case c < 0:
 		return ErrLost
 	}
-	l.book = book
+	l.know(book)
 	return nil
 }
 

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,12 +77,31 @@ func TestATakeoverRaisesTheEpochAndKeepsTheIntentsThatWereLeft(t *testing.T) {
 	c := store(t)
 	first := ledger.New(key, &leader{epoch: "a"}, c, c)
 	g.Expect(first.Takeover(t.Context())).To(BeEmpty())
-	g.Expect(first.Swap(t.Context(), intents("x", "y"))).To(Succeed())
+	g.Expect(first.Swap(t.Context(), intents("x", "y"), ledger.Memory{})).To(Succeed())
 
 	second := ledger.New(key, &leader{epoch: "b"}, c, c)
 	g.Expect(second.Takeover(t.Context())).To(Equal(intents("x", "y")))
 	g.Expect(stored(t, c)).To(Equal(batchv1alpha1.QueueLedgerSpec{Epoch: "b", Intents: intents("x", "y")}))
 	g.Expect(second.Takeover(t.Context())).To(Equal(intents("x", "y")), "a takeover whose answer was lost is repeated")
+}
+
+func TestWhatIsToBeRememberedIsSwappedWithTheIntentsAndSurvivesATakeover(t *testing.T) {
+	g := NewWithT(t)
+	c := store(t)
+	first := ledger.New(key, &leader{epoch: "a"}, c, c)
+	g.Expect(first.Memory()).To(BeZero())
+	g.Expect(first.Takeover(t.Context())).To(BeEmpty())
+	memory := ledger.Memory{
+		RecentAdmissions: []batchv1alpha1.Admissions{{At: metav1.NewTime(time.Unix(1_790_000_000, 0)), Count: 3}}, DirectInRow: 2,
+	}
+	g.Expect(first.Swap(t.Context(), intents("x"), memory)).To(Succeed())
+	g.Expect(first.Memory()).To(Equal(memory))
+
+	second := ledger.New(key, &leader{epoch: "b"}, c, c)
+	g.Expect(second.Takeover(t.Context())).To(Equal(intents("x")))
+	g.Expect(second.Memory()).To(Equal(memory))
+	g.Expect(second.Swap(t.Context(), nil, ledger.Memory{})).To(Succeed())
+	g.Expect(stored(t, c)).To(Equal(batchv1alpha1.QueueLedgerSpec{Epoch: "b"}))
 }
 
 func TestADeposedLeaderCanNoLongerSwapAndEnds(t *testing.T) {
@@ -91,7 +112,7 @@ func TestADeposedLeaderCanNoLongerSwapAndEnds(t *testing.T) {
 	g.Expect(first.Takeover(t.Context())).To(BeEmpty())
 	g.Expect(ledger.New(key, &leader{epoch: "b"}, c, c).Takeover(t.Context())).To(BeEmpty())
 
-	g.Expect(first.Swap(t.Context(), intents("x"))).To(MatchError(ledger.ErrDeposed))
+	g.Expect(first.Swap(t.Context(), intents("x"), ledger.Memory{})).To(MatchError(ledger.ErrDeposed))
 	g.Expect(old.deposed).To(HaveLen(1))
 	g.Expect(stored(t, c).Intents).To(BeEmpty())
 }
@@ -128,8 +149,8 @@ func TestAfterAnUnansweredSwapTheNextOneIsMadeFromALiveRead(t *testing.T) {
 			l := ledger.New(key, &leader{epoch: "a"}, lossy, c)
 			g.Expect(l.Takeover(t.Context())).To(BeEmpty())
 			lose = true
-			g.Expect(l.Swap(t.Context(), intents("x"))).To(MatchError(ledger.ErrUnanswered))
-			g.Expect(l.Swap(t.Context(), intents("y"))).To(Succeed())
+			g.Expect(l.Swap(t.Context(), intents("x"), ledger.Memory{})).To(MatchError(ledger.ErrUnanswered))
+			g.Expect(l.Swap(t.Context(), intents("y"), ledger.Memory{})).To(Succeed())
 			g.Expect(stored(t, c).Intents).To(Equal(intents("y")))
 		})
 	}
@@ -150,8 +171,8 @@ func TestASwapOfOurOwnThatLandsLateCannotUndoALaterOne(t *testing.T) {
 	})
 	l := ledger.New(key, &leader{epoch: "a"}, slow, c)
 	g.Expect(l.Takeover(t.Context())).To(BeEmpty())
-	g.Expect(l.Swap(t.Context(), intents("x"))).To(MatchError(ledger.ErrUnanswered))
-	g.Expect(l.Swap(t.Context(), intents("y"))).To(Succeed())
+	g.Expect(l.Swap(t.Context(), intents("x"), ledger.Memory{})).To(MatchError(ledger.ErrUnanswered))
+	g.Expect(l.Swap(t.Context(), intents("y"), ledger.Memory{})).To(Succeed())
 	g.Expect(apierrors.IsConflict(c.Update(t.Context(), late))).To(BeTrue(), "the late request finds another version")
 	g.Expect(stored(t, c).Intents).To(Equal(intents("y")))
 }
@@ -163,7 +184,7 @@ func TestADeletedLedgerIsLostAndTheQueueIsTakenOverOnceMore(t *testing.T) {
 	l := ledger.New(key, me, c, c)
 	g.Expect(l.Takeover(t.Context())).To(BeEmpty())
 	remove(t, c)
-	g.Expect(l.Swap(t.Context(), intents("x"))).To(MatchError(ledger.ErrLost))
+	g.Expect(l.Swap(t.Context(), intents("x"), ledger.Memory{})).To(MatchError(ledger.ErrLost))
 	g.Expect(ledger.New(key, me, c, c).Takeover(t.Context())).To(BeEmpty())
 	g.Expect(stored(t, c).Epoch).To(Equal("a"))
 	g.Expect(me.deposed).To(BeEmpty())
@@ -187,8 +208,8 @@ func TestALedgerThatALowerEpochMadeAgainIsLost(t *testing.T) {
 	remove(t, c)
 	late := ledger.New(key, &leader{epoch: "a"}, c, c)
 	g.Expect(late.Takeover(t.Context())).To(BeEmpty())
-	g.Expect(late.Swap(t.Context(), intents("y"))).To(Succeed()) // so that the versions differ, as they always do on an API server
-	g.Expect(l.Swap(t.Context(), intents("x"))).To(MatchError(ledger.ErrLost))
+	g.Expect(late.Swap(t.Context(), intents("y"), ledger.Memory{})).To(Succeed()) // so that the versions differ, as they always do on an API server
+	g.Expect(l.Swap(t.Context(), intents("x"), ledger.Memory{})).To(MatchError(ledger.ErrLost))
 }
 
 func remove(t *testing.T, c client.Client) {

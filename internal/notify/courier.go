@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/clock"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
-	"reprise.dev/reprise/internal/run"
 )
 
 // A delivery takes a place until its result is on record: so these bound the calls at once, and also how many a crash
@@ -29,16 +28,16 @@ var ErrNotTried = errors.New("not tried")
 
 // Parcel is one announcement on its way. What it says, and where it goes, is read when its turn comes: it may wait long.
 type Parcel struct {
-	// Run names the run, and UID tells it from a namesake.
-	Run types.NamespacedName
+	// Of names the run or group, and UID tells it from a namesake.
+	Of  Name
 	UID types.UID
 	// Queue and Receiver say for whom it is, Event what it announces.
 	Queue, Receiver, Event string
 }
 
-// OwedBy reports whether the parcel is of this run, and still owed.
-func (p Parcel) OwedBy(r *batchv1alpha1.JobRun) bool {
-	return r.UID == p.UID && slices.ContainsFunc(r.Status.Announcements, func(a batchv1alpha1.Announcement) bool {
+// OwedBy reports whether the parcel is of this run or group, and still owed.
+func (p Parcel) OwedBy(s Subject) bool {
+	return s.Object().GetUID() == p.UID && slices.ContainsFunc(s.Announcements(), func(a batchv1alpha1.Announcement) bool {
 		return owed(a) && a.Receiver == p.Receiver && a.Event == p.Event
 	})
 }
@@ -50,8 +49,8 @@ func (p Parcel) OwedBy(r *batchv1alpha1.JobRun) bool {
 type Courier struct {
 	// Carry makes one delivery, and returns soon after its context ends. nil: the receiver acknowledged.
 	Carry func(context.Context, Parcel) error
-	// Wake is called with the run after a delivery of it has ended. It must not block.
-	Wake func(types.NamespacedName)
+	// Wake is called with the run or group after a delivery of it has ended. It must not block.
+	Wake func(Name)
 	// Clock dates the results.
 	Clock clock.PassiveClock
 
@@ -61,7 +60,7 @@ type Courier struct {
 	taken   int // places
 	lines   map[destination]*line
 	ready   []*line // those with a parcel waiting and a place for it, each once
-	parcels map[types.NamespacedName]map[Parcel]*delivery
+	parcels map[Name]map[Parcel]*delivery
 }
 
 // destination is one receiver of one queue.
@@ -105,40 +104,40 @@ func (c *Courier) Start(ctx context.Context) error {
 	return nil
 }
 
-// Send takes charge of the next attempt at an announcement of the run. It does not block. While an earlier attempt waits,
+// Send takes charge of the next attempt at an announcement of the subject. It does not block. While an earlier attempt waits,
 // is under way, or is not on record yet, it does nothing.
-func (c *Courier) Send(r *batchv1alpha1.JobRun, a batchv1alpha1.Announcement) {
+func (c *Courier) Send(s Subject, a batchv1alpha1.Announcement) {
 	p := Parcel{
-		Run:      types.NamespacedName{Namespace: r.Namespace, Name: r.Name},
-		UID:      r.UID,
-		Queue:    run.Queue(r),
+		Of:       NameOf(s),
+		UID:      s.Object().GetUID(),
+		Queue:    s.Queue(),
 		Receiver: a.Receiver,
 		Event:    a.Event,
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.parcels[p.Run][p] != nil {
+	if c.parcels[p.Of][p] != nil {
 		return
 	}
-	l := c.line(destination{p.Run.Namespace, p.Queue, p.Receiver})
+	l := c.line(destination{p.Of.Namespace, p.Queue, p.Receiver})
 	c.keep(p, &delivery{number: a.Attempts + 1, line: l})
 	l.waiting = append(l.waiting, p)
 	c.offer(l)
 	c.pump()
 }
 
-// Results returns what became of deliveries of the run and is not on record in it. What is on record it forgets, and with
-// it every delivery of an earlier run of the same name.
-func (c *Courier) Results(r *batchv1alpha1.JobRun) []Attempt {
+// Results returns what became of deliveries of the subject and is not on record in it. What is on record it forgets, and
+// with it every delivery of an earlier one of the same name.
+func (c *Courier) Results(s Subject) []Attempt {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var results []Attempt
-	for p, d := range c.parcels[types.NamespacedName{Namespace: r.Namespace, Name: r.Name}] {
+	for p, d := range c.parcels[NameOf(s)] {
 		switch {
-		case p.UID != r.UID:
+		case p.UID != s.Object().GetUID():
 			c.forget(p)
 		case d.result == nil:
-		case d.result.RecordedIn(r.Status.Announcements):
+		case d.result.RecordedIn(s.Announcements()):
 			c.forget(p)
 		default:
 			results = append(results, *d.result)
@@ -148,9 +147,9 @@ func (c *Courier) Results(r *batchv1alpha1.JobRun) []Attempt {
 	return results
 }
 
-// Drop forgets every delivery of a run that no longer exists. Those that wait are not made; the results of those under
-// way are lost.
-func (c *Courier) Drop(name types.NamespacedName) {
+// Drop forgets every delivery of a run or group that no longer exists. Those that wait are not made; the results of those
+// under way are lost.
+func (c *Courier) Drop(name Name) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for p := range c.parcels[name] {
@@ -175,7 +174,7 @@ func (c *Courier) pump() {
 func (c *Courier) next(l *line) {
 	p := l.waiting[0]
 	l.waiting = l.waiting[1:]
-	d := c.parcels[p.Run][p]
+	d := c.parcels[p.Of][p]
 	if d == nil { // dropped
 		return
 	}
@@ -189,7 +188,7 @@ func (c *Courier) deliver(ctx context.Context, p Parcel, d *delivery) {
 	at := c.Clock.Now()
 
 	c.mu.Lock()
-	dropped := c.parcels[p.Run][p] != d
+	dropped := c.parcels[p.Of][p] != d
 	tried := err == nil || (!errors.Is(err, ErrNotTried) && ctx.Err() == nil)
 	if tried {
 		d.line.acknowledged = err == nil
@@ -205,7 +204,7 @@ func (c *Courier) deliver(ctx context.Context, p Parcel, d *delivery) {
 	}
 	c.pump()
 	c.mu.Unlock()
-	c.Wake(p.Run)
+	c.Wake(p.Of)
 }
 
 func (c *Courier) free(l *line) {
@@ -249,21 +248,21 @@ func (c *Courier) line(to destination) *line {
 
 func (c *Courier) keep(p Parcel, d *delivery) {
 	if c.parcels == nil {
-		c.parcels = map[types.NamespacedName]map[Parcel]*delivery{}
+		c.parcels = map[Name]map[Parcel]*delivery{}
 	}
-	if c.parcels[p.Run] == nil {
-		c.parcels[p.Run] = map[Parcel]*delivery{}
+	if c.parcels[p.Of] == nil {
+		c.parcels[p.Of] = map[Parcel]*delivery{}
 	}
-	c.parcels[p.Run][p] = d
+	c.parcels[p.Of][p] = d
 }
 
 // forget gives the place of a delivery back if it has ended. One that is under way does so itself when it ends.
 func (c *Courier) forget(p Parcel) {
-	if d := c.parcels[p.Run][p]; d.result != nil {
+	if d := c.parcels[p.Of][p]; d.result != nil {
 		c.free(d.line)
 	}
-	delete(c.parcels[p.Run], p)
-	if len(c.parcels[p.Run]) == 0 {
-		delete(c.parcels, p.Run)
+	delete(c.parcels[p.Of], p)
+	if len(c.parcels[p.Of]) == 0 {
+		delete(c.parcels, p.Of)
 	}
 }

@@ -24,7 +24,7 @@ type round struct {
 	*Courier
 	t     *testing.T
 	begun chan Parcel
-	woken chan types.NamespacedName
+	woken chan Name
 	stop  context.CancelFunc
 	open  int // begun, seen by the test, and not finished by it
 
@@ -37,10 +37,10 @@ func newRound(t *testing.T) *round {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &round{
 		t: t, stop: stop,
-		begun: make(chan Parcel, 1000), woken: make(chan types.NamespacedName, 1000),
+		begun: make(chan Parcel, 1000), woken: make(chan Name, 1000),
 		answers: map[Parcel]chan error{}, done: make(chan struct{}),
 	}
-	r.Courier = &Courier{Carry: r.carry, Clock: clocktesting.NewFakePassiveClock(finished), Wake: func(n types.NamespacedName) { r.woken <- n }}
+	r.Courier = &Courier{Carry: r.carry, Clock: clocktesting.NewFakePassiveClock(finished), Wake: func(n Name) { r.woken <- n }}
 	go func() {
 		defer close(r.done)
 		_ = r.Start(ctx)
@@ -87,7 +87,7 @@ func (r *round) end(p Parcel, err error) {
 	r.t.Helper()
 	r.answer(p) <- err
 	for name := range r.woken {
-		if name == p.Run {
+		if name == p.Of {
 			return
 		}
 	}
@@ -98,8 +98,8 @@ func (r *round) finish(p Parcel, err error) {
 	r.t.Helper()
 	r.end(p, err)
 	shown := numbered(0)
-	shown.Name, shown.UID = p.Run.Name, p.UID
-	r.Results(shown)
+	shown.Name, shown.UID = p.Of.Name, p.UID
+	r.Results(OfRun(shown))
 	r.open--
 }
 
@@ -128,13 +128,11 @@ func numbered(i int, receivers ...string) *batchv1alpha1.JobRun {
 // sendAll hands over everything that the run owes.
 func (r *round) sendAll(run *batchv1alpha1.JobRun) {
 	for _, a := range run.Status.Announcements {
-		r.Send(run, a)
+		r.Send(OfRun(run), a)
 	}
 }
 
-func nameOf(run *batchv1alpha1.JobRun) types.NamespacedName {
-	return types.NamespacedName{Namespace: run.Namespace, Name: run.Name}
-}
+func nameOf(run *batchv1alpha1.JobRun) Name { return NameOf(OfRun(run)) }
 
 func TestAReceiverThatAcknowledgesGetsMorePlacesAndOneThatFailsLosesThem(t *testing.T) {
 	g := NewWithT(t)
@@ -156,7 +154,7 @@ func TestAReceiverThatAcknowledgesGetsMorePlacesAndOneThatFailsLosesThem(t *test
 		r.finish(p, errRefused)
 		g.Expect(r.inFlight()).To(Equal(max(1, placesOfOne-1-i)))
 	}
-	g.Expect(r.next().Run.Name).To(Equal("run-9"))
+	g.Expect(r.next().Of.Name).To(Equal("run-9"))
 	r.idle()
 }
 
@@ -205,22 +203,22 @@ func TestWhatIsInChargeIsNotSentTwiceUntilItsResultIsOnRecord(t *testing.T) {
 	run := numbered(1, "ops")
 	r.sendAll(run)
 	p := r.next()
-	g.Expect(r.Results(run)).To(BeEmpty())
+	g.Expect(r.Results(OfRun(run))).To(BeEmpty())
 	r.sendAll(run)
 	r.idle()
 
 	r.end(p, errRefused)
 	want := Attempt{Receiver: "ops", Event: EventFailed, Number: 1, At: finished, Problem: "answered 503"}
-	g.Expect(r.Results(run)).To(ConsistOf(want))
+	g.Expect(r.Results(OfRun(run))).To(ConsistOf(want))
 	r.sendAll(run)
 	r.idle()
-	g.Expect(r.Results(run)).To(ConsistOf(want))
+	g.Expect(r.Results(OfRun(run))).To(ConsistOf(want))
 
-	run.Status.Announcements = Record(run, r.Results(run))
-	g.Expect(r.Results(run)).To(BeEmpty())
+	run.Status.Announcements = Record(OfRun(run), r.Results(OfRun(run)))
+	g.Expect(r.Results(OfRun(run))).To(BeEmpty())
 	r.sendAll(run)
 	r.end(r.next(), nil)
-	g.Expect(r.Results(run)).To(ConsistOf(Attempt{Receiver: "ops", Event: EventFailed, Number: 2, At: finished}))
+	g.Expect(r.Results(OfRun(run))).To(ConsistOf(Attempt{Receiver: "ops", Event: EventFailed, Number: 2, At: finished}))
 }
 
 func TestADeliveryTakesItsPlaceUntilItsResultIsOnRecord(t *testing.T) {
@@ -232,10 +230,10 @@ func TestADeliveryTakesItsPlaceUntilItsResultIsOnRecord(t *testing.T) {
 	r.sendAll(second)
 	r.idle()
 
-	first.Status.Announcements = Record(first, r.Results(first))
+	first.Status.Announcements = Record(OfRun(first), r.Results(OfRun(first)))
 	r.idle()
-	r.Results(first)
-	g.Expect(r.next().Run).To(Equal(nameOf(second)))
+	r.Results(OfRun(first))
+	g.Expect(r.next().Of).To(Equal(nameOf(second)))
 }
 
 func TestADeletedRunGivesItsPlaceBackWhetherItsDeliveryHasEndedOrNot(t *testing.T) {
@@ -255,9 +253,9 @@ func TestADeletedRunGivesItsPlaceBackWhetherItsDeliveryHasEndedOrNot(t *testing.
 				g.Expect(r.inFlight()).To(Equal(1))
 				r.end(p, errRefused)
 			}
-			g.Expect(r.next().Run).To(Equal(nameOf(other)))
+			g.Expect(r.next().Of).To(Equal(nameOf(other)))
 			g.Expect(r.inFlight()).To(Equal(1))
-			g.Expect(r.Results(deleted)).To(BeEmpty())
+			g.Expect(r.Results(OfRun(deleted))).To(BeEmpty())
 		})
 	}
 }
@@ -268,9 +266,9 @@ func TestADeliveryThatWasNotTriedLeavesNoResultAndMayBeSentAgain(t *testing.T) {
 	run := numbered(1, "ops")
 	r.sendAll(run)
 	r.end(r.next(), errors.Join(ErrNotTried, errRefused))
-	g.Expect(r.Results(run)).To(BeEmpty())
+	g.Expect(r.Results(OfRun(run))).To(BeEmpty())
 	r.sendAll(run)
-	g.Expect(r.next().Run).To(Equal(nameOf(run)))
+	g.Expect(r.next().Of).To(Equal(nameOf(run)))
 }
 
 func TestADeletedRunIsNotDelivered(t *testing.T) {
@@ -282,7 +280,7 @@ func TestADeletedRunIsNotDelivered(t *testing.T) {
 	first := r.next()
 	r.Drop(nameOf(numbered(1)))
 	r.finish(first, errRefused)
-	g.Expect(r.next().Run.Name).To(Equal("run-2"))
+	g.Expect(r.next().Of.Name).To(Equal("run-2"))
 	r.idle()
 }
 
@@ -295,10 +293,10 @@ func TestADeliveryOfAnEarlierRunOfTheSameNameIsForgotten(t *testing.T) {
 
 	namesake := numbered(1, "ops")
 	namesake.UID = "uid-of-another"
-	g.Expect(r.Results(namesake)).To(BeEmpty())
+	g.Expect(r.Results(OfRun(namesake))).To(BeEmpty())
 	r.sendAll(namesake)
 	g.Expect(r.next().UID).To(Equal(namesake.UID))
-	g.Expect(r.Results(earlier)).To(BeEmpty())
+	g.Expect(r.Results(OfRun(earlier))).To(BeEmpty())
 }
 
 func TestNothingBeginsBeforeTheStart(t *testing.T) {
@@ -311,15 +309,15 @@ func TestNothingBeginsBeforeTheStart(t *testing.T) {
 	defer stop()
 	c := &Courier{Carry: r.carry, Wake: r.Wake, Clock: r.Clock}
 	run := numbered(1, "ops")
-	c.Send(run, run.Status.Announcements[0])
+	c.Send(OfRun(run), run.Status.Announcements[0])
 	g.Expect(c.taken).To(BeZero())
 
 	done := make(chan error, 1)
 	go func() { done <- c.Start(ctx) }()
-	g.Expect(r.next().Run).To(Equal(nameOf(run)))
+	g.Expect(r.next().Of).To(Equal(nameOf(run)))
 	stop()
 	g.Expect(<-done).To(Succeed())
-	g.Expect(c.Results(run)).To(BeEmpty())
+	g.Expect(c.Results(OfRun(run))).To(BeEmpty())
 }
 
 func TestTheEndCutsDeliveriesShortAndWaitsForThem(t *testing.T) {
@@ -331,10 +329,34 @@ func TestTheEndCutsDeliveriesShortAndWaitsForThem(t *testing.T) {
 	r.stop()
 	<-r.done
 	g.Expect(r.inFlight()).To(BeZero())
-	g.Expect(r.Results(run)).To(BeEmpty())
+	g.Expect(r.Results(OfRun(run))).To(BeEmpty())
 
 	r.sendAll(numbered(2, "ops"))
 	g.Expect(r.inFlight()).To(BeZero())
+}
+
+func TestARunAndAGroupOfOneNameAreDeliveredEachForItself(t *testing.T) {
+	g := NewWithT(t)
+	r := newRound(t)
+	run, group := numbered(1, "ops"), groupIn(batchv1alpha1.JobGroupFailed, "ops")
+	group.Name = run.Name
+	group.Spec.Members = []batchv1alpha1.GroupMember{{RunTemplate: batchv1alpha1.JobRunTemplateSpec{Queue: "main"}}}
+	subjects := []Subject{OfRun(run), OfGroup(group)}
+	for _, s := range subjects {
+		r.Send(s, s.Announcements()[0])
+	}
+	first := r.next()
+	g.Expect(first.Of).To(Equal(NameOf(subjects[0])))
+	r.end(first, nil)
+	g.Expect(r.Results(subjects[0])).To(HaveLen(1))
+	g.Expect(r.Results(subjects[1])).To(BeEmpty())
+
+	r.Drop(first.Of)
+	second := r.next()
+	g.Expect(second.Of).To(Equal(NameOf(subjects[1])))
+	g.Expect(second.Event).To(Equal(EventGroupFailed))
+	r.end(second, nil)
+	g.Expect(r.Results(subjects[1])).To(ConsistOf(Attempt{Receiver: "ops", Event: EventGroupFailed, Number: 1, At: finished}))
 }
 
 func TestTheCourierKeepsNothingOfWhatIsSettled(t *testing.T) {
@@ -346,9 +368,9 @@ func TestTheCourierKeepsNothingOfWhatIsSettled(t *testing.T) {
 		for range 2 {
 			r.end(r.next(), nil)
 		}
-		run.Status.Announcements = Record(run, r.Results(run))
+		run.Status.Announcements = Record(OfRun(run), r.Results(OfRun(run)))
 		g.Expect(Settled(run.Status.Announcements)).To(BeTrue())
-		g.Expect(r.Results(run)).To(BeEmpty())
+		g.Expect(r.Results(OfRun(run))).To(BeEmpty())
 	}
 	g.Expect(r.lines).To(BeEmpty())
 	g.Expect(r.parcels).To(BeEmpty())
@@ -358,13 +380,13 @@ func TestTheCourierKeepsNothingOfWhatIsSettled(t *testing.T) {
 func TestAParcelIsOwedOnlyByItsOwnRunAndOnlyOnce(t *testing.T) {
 	g := NewWithT(t)
 	run := numbered(1, "ops")
-	p := Parcel{Run: nameOf(run), UID: run.UID, Receiver: "ops", Event: EventFailed}
-	g.Expect(p.OwedBy(run)).To(BeTrue())
+	p := Parcel{Of: nameOf(run), UID: run.UID, Receiver: "ops", Event: EventFailed}
+	g.Expect(p.OwedBy(OfRun(run))).To(BeTrue())
 
 	namesake := run.DeepCopy()
 	namesake.UID = "uid-of-another"
-	g.Expect(p.OwedBy(namesake)).To(BeFalse())
+	g.Expect(p.OwedBy(OfRun(namesake))).To(BeFalse())
 
 	run.Status.Announcements[0].State = batchv1alpha1.AnnouncementDelivered
-	g.Expect(p.OwedBy(run)).To(BeFalse())
+	g.Expect(p.OwedBy(OfRun(run))).To(BeFalse())
 }

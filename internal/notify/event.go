@@ -14,7 +14,7 @@ import (
 	"reprise.dev/reprise/internal/run"
 )
 
-// Data is the data of every event, as JSON.
+// Data is the data of an event about a run, as JSON.
 type Data struct {
 	// Namespace, Name and UID of the JobRun.
 	Namespace string    `json:"namespace"`
@@ -40,18 +40,54 @@ type Data struct {
 	IdempotencyKey string `json:"idempotencyKey"`
 }
 
-// Event returns the CloudEvent of that type about the terminal run. It is the same at every delivery, its id included, so
-// that a receiver can tell a repetition. An error says that the run as it stands cannot be made into a valid event.
-func Event(r *batchv1alpha1.JobRun, kind string) (event.Event, error) {
+// GroupData is the data of an event about a group, as JSON.
+type GroupData struct {
+	// Namespace, Name and UID of the JobGroup.
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+	// Queue is that of the first member.
+	Queue string `json:"queue"`
+	// ScheduledJob and ScheduledTime are those of the tick that made the group, if one did.
+	ScheduledJob  string       `json:"scheduledJob,omitempty"`
+	ScheduledTime *metav1.Time `json:"scheduledTime,omitempty"`
+	// Phase, Reason and Message are those of its status.
+	Phase   batchv1alpha1.JobGroupPhase `json:"phase"`
+	Reason  string                      `json:"reason,omitempty"`
+	Message string                      `json:"message,omitempty"`
+	// Members in their order, those without a run included.
+	Members []MemberData `json:"members"`
+	// StartedAt is absent for a group of which no member was ever queued.
+	StartedAt  *metav1.Time `json:"startedAt,omitempty"`
+	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+}
+
+// MemberData is what an event about a group tells of one member. Its runs are announced by themselves, with RunName as the
+// rootName of their events.
+type MemberData struct {
+	// Name of the member.
+	Name string `json:"name"`
+	// Phase and Reason of the member.
+	Phase  batchv1alpha1.GroupMemberPhase `json:"phase"`
+	Reason string                         `json:"reason,omitempty"`
+	// RunName is the first run of the member's chain, "" if none was ever made.
+	RunName string `json:"runName,omitempty"`
+}
+
+// Event returns the CloudEvent of that type about the terminal run or group. It is the same at every delivery, its id
+// included, so that a receiver can tell a repetition. An error says that the subject as it stands cannot be made into a valid
+// event.
+func Event(s Subject, kind string) (event.Event, error) {
+	o := s.Object()
 	e := event.New()
-	e.SetID(eventID(r, kind))
+	e.SetID(eventID(s, kind))
 	e.SetType(kind)
-	e.SetSource(fmt.Sprintf("/apis/%s/namespaces/%s/jobruns/%s", batchv1alpha1.GroupVersion, r.Namespace, r.Name))
-	e.SetSubject(r.Name)
-	if r.Status.FinishedAt != nil {
-		e.SetTime(r.Status.FinishedAt.Time)
+	e.SetSource(fmt.Sprintf("/apis/%s/namespaces/%s/%s/%s", batchv1alpha1.GroupVersion, o.GetNamespace(), s.resource(), o.GetName()))
+	e.SetSubject(o.GetName())
+	if at := s.FinishedAt(); at != nil {
+		e.SetTime(at.Time)
 	}
-	if err := e.SetData(event.ApplicationJSON, dataOf(r)); err != nil {
+	if err := e.SetData(event.ApplicationJSON, s.data()); err != nil {
 		return event.Event{}, fmt.Errorf("event data: %w", err)
 	}
 	if err := e.Validate(); err != nil {
@@ -60,12 +96,12 @@ func Event(r *batchv1alpha1.JobRun, kind string) (event.Event, error) {
 	return e, nil
 }
 
-// eventID has no full stop in it, which signatures of webhooks use as their separator.
-func eventID(r *batchv1alpha1.JobRun, kind string) string {
-	return string(r.UID) + "/" + strings.TrimPrefix(kind, "job.run.")
+// eventID has no full stop in it, which signatures of webhooks use as their separator. The UID alone tells a run from a group.
+func eventID(s Subject, kind string) string {
+	return string(s.Object().GetUID()) + "/" + kind[strings.LastIndex(kind, ".")+1:]
 }
 
-func dataOf(r *batchv1alpha1.JobRun) Data {
+func dataOfRun(r *batchv1alpha1.JobRun) Data {
 	chain := run.Chain(r)
 	d := Data{
 		Namespace:      r.Namespace,
@@ -85,6 +121,29 @@ func dataOf(r *batchv1alpha1.JobRun) Data {
 	}
 	if r.Spec.ScheduledJobRef != nil {
 		d.ScheduledJob = r.Spec.ScheduledJobRef.Name
+	}
+	return d
+}
+
+func dataOfGroup(g *batchv1alpha1.JobGroup) GroupData {
+	d := GroupData{
+		Namespace:     g.Namespace,
+		Name:          g.Name,
+		UID:           g.UID,
+		Queue:         QueueOfGroup(g),
+		ScheduledTime: g.Spec.ScheduledTime,
+		Phase:         g.Status.Phase,
+		Reason:        g.Status.Reason,
+		Message:       g.Status.Message,
+		Members:       make([]MemberData, 0, len(g.Status.Members)),
+		StartedAt:     g.Status.StartedAt,
+		FinishedAt:    g.Status.FinishedAt,
+	}
+	if g.Spec.ScheduledJobRef != nil {
+		d.ScheduledJob = g.Spec.ScheduledJobRef.Name
+	}
+	for _, m := range g.Status.Members {
+		d.Members = append(d.Members, MemberData{Name: m.Name, Phase: m.Phase, Reason: m.Reason, RunName: m.RunName})
 	}
 	return d
 }

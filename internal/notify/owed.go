@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package notify is the outbox: it tells the receivers of a queue how its runs ended, at least once each.
+// Package notify is the outbox: it tells the receivers of a queue how its runs and groups ended, at least once each.
 //
-// What is owed is kept in the run's own status, written together with the outcome, so that no crash can come between the
-// two. The rules (Owed, Add, Record, Withdraw, Plan, Event) are pure. The Sender makes one call, and the Courier makes
-// many at once without letting a slow receiver hold up another.
+// What is owed is kept in the object's own status, written together with the outcome, so that no crash can come between the
+// two. The rules (Owed, OwedByGroup, Add, Record, Withdraw, Plan, Event) are pure; from the moment it is owed on, all go the
+// same way for a run and for a group (Subject). The Sender makes one call, and the Courier makes many at once without letting
+// a slow receiver hold up another.
 package notify
 
 import (
@@ -13,7 +14,8 @@ import (
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 )
 
-// Types of the events. Every terminal run is announced by exactly one of the first four.
+// Types of the events. Every terminal run is announced by exactly one of the first four, every terminal group by exactly one
+// of the last four.
 const (
 	// EventCompleted announces that a run completed.
 	EventCompleted = "job.run.completed"
@@ -25,6 +27,14 @@ const (
 	EventCancelled = "job.run.cancelled"
 	// EventPermanentlyFailed announces, beside EventFailed, that the chain of the run has failed for good.
 	EventPermanentlyFailed = "job.run.permanently_failed"
+	// EventGroupCompleted announces that no member of a group has failed.
+	EventGroupCompleted = "job.group.completed"
+	// EventGroupFailed announces that a member of a group has failed for good.
+	EventGroupFailed = "job.group.failed"
+	// EventGroupSkipped announces that a group was never to be executed.
+	EventGroupSkipped = "job.group.skipped"
+	// EventGroupCancelled announces that a group was cancelled.
+	EventGroupCancelled = "job.group.cancelled"
 )
 
 var eventOfPhase = map[batchv1alpha1.JobRunPhase]string{
@@ -32,6 +42,13 @@ var eventOfPhase = map[batchv1alpha1.JobRunPhase]string{
 	batchv1alpha1.JobRunFailed:    EventFailed,
 	batchv1alpha1.JobRunSkipped:   EventSkipped,
 	batchv1alpha1.JobRunCancelled: EventCancelled,
+}
+
+var eventOfGroupPhase = map[batchv1alpha1.JobGroupPhase]string{
+	batchv1alpha1.JobGroupCompleted: EventGroupCompleted,
+	batchv1alpha1.JobGroupFailed:    EventGroupFailed,
+	batchv1alpha1.JobGroupSkipped:   EventGroupSkipped,
+	batchv1alpha1.JobGroupCancelled: EventGroupCancelled,
 }
 
 // Owed returns what every receiver of the queue is owed at the moment the run becomes terminal: its outcome and, if its
@@ -47,6 +64,17 @@ func Owed(run *batchv1alpha1.JobRun, queue *batchv1alpha1.JobQueue, permanentlyF
 		owed = append(owed, PermanentFailure(queue)...)
 	}
 	return owed
+}
+
+// OwedByGroup returns what every receiver of the queue is owed at the moment the group becomes terminal: its outcome. The
+// group has its terminal phase already, and the queue is the one that QueueOfGroup names. Without a terminal phase, without
+// a queue (nil) or without receivers nothing is owed.
+func OwedByGroup(g *batchv1alpha1.JobGroup, queue *batchv1alpha1.JobQueue) []batchv1alpha1.Announcement {
+	event, terminal := eventOfGroupPhase[g.Status.Phase]
+	if !terminal {
+		return nil
+	}
+	return toReceivers(queue, event)
 }
 
 // PermanentFailure returns what every receiver of the queue is owed when a chain is found to have failed for good after

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/run"
 )
 
 func queueWith(receivers ...string) *batchv1alpha1.JobQueue {
@@ -77,6 +78,57 @@ func TestEveryTerminalPhaseHasAnEventAndNoOtherHas(t *testing.T) {
 		batchv1alpha1.JobRunCompleted, batchv1alpha1.JobRunFailed, batchv1alpha1.JobRunSkipped, batchv1alpha1.JobRunCancelled,
 	} {
 		NewWithT(t).Expect(Owed(runIn(phase), queueWith("ops"), false)).To(HaveLen(map[bool]int{true: 1}[phase.Terminal()]), string(phase))
+	}
+}
+
+func TestARunThatWasHaltedIsAnnouncedAsAnyOther(t *testing.T) {
+	for reason, halt := range map[string]batchv1alpha1.JobRunPhase{
+		batchv1alpha1.ReasonReplaced:       batchv1alpha1.JobRunCancelled,
+		batchv1alpha1.ReasonGroupCancelled: batchv1alpha1.JobRunCancelled,
+		batchv1alpha1.ReasonMemberFailed:   batchv1alpha1.JobRunSkipped,
+	} {
+		t.Run(reason, func(t *testing.T) {
+			g := NewWithT(t)
+			r := runIn(batchv1alpha1.JobRunQueued)
+			r.Status.Halt = &batchv1alpha1.Halt{Phase: halt, Reason: reason, Message: "by its creator"}
+			halted := run.Halted(r)
+			run.Finish(r, halted.Phase, halted.Reason, halted.Message, true, finished)
+			owed := Owed(r, queueWith("ops"), false)
+			g.Expect(owed).To(HaveLen(1))
+			g.Expect(owed[0].Event).To(Equal(eventOfPhase[halt]))
+			e, err := Event(OfRun(r), owed[0].Event)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(string(e.Data())).To(ContainSubstring(reason))
+		})
+	}
+}
+
+func TestEveryReceiverIsOwedTheEndOfAGroup(t *testing.T) {
+	cases := map[string]struct {
+		phase batchv1alpha1.JobGroupPhase
+		queue *batchv1alpha1.JobQueue
+		want  []string
+	}{
+		"a completed group":              {batchv1alpha1.JobGroupCompleted, queueWith("ops"), []string{"ops job.group.completed"}},
+		"a failed group":                 {batchv1alpha1.JobGroupFailed, queueWith("ops", "audit"), []string{"ops job.group.failed", "audit job.group.failed"}},
+		"a skipped group":                {batchv1alpha1.JobGroupSkipped, queueWith("ops"), []string{"ops job.group.skipped"}},
+		"a cancelled group":              {batchv1alpha1.JobGroupCancelled, queueWith("ops"), []string{"ops job.group.cancelled"}},
+		"a group without a member yet":   {batchv1alpha1.JobGroupPending, queueWith("ops"), nil},
+		"a group that goes on":           {batchv1alpha1.JobGroupRunning, queueWith("ops"), nil},
+		"a group that is being stopped":  {batchv1alpha1.JobGroupCancelling, queueWith("ops"), nil},
+		"a queue without notifications":  {batchv1alpha1.JobGroupFailed, &batchv1alpha1.JobQueue{}, nil},
+		"a queue that names no receiver": {batchv1alpha1.JobGroupFailed, queueWith(), nil},
+		"a queue that does not exist":    {batchv1alpha1.JobGroupFailed, nil, nil},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got := OwedByGroup(groupIn(c.phase), c.queue)
+			g.Expect(names(got)).To(Equal(c.want))
+			for _, a := range got {
+				g.Expect(a).To(Equal(batchv1alpha1.Announcement{Receiver: a.Receiver, Event: a.Event, State: batchv1alpha1.AnnouncementOwed}))
+			}
+		})
 	}
 }
 

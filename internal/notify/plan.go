@@ -18,7 +18,7 @@ const (
 	firstDelay = 5 * time.Second
 	// longestDelay bounds the delay, before jitter.
 	longestDelay = time.Hour
-	// giveUpAfter is how long after the end of the run a failed attempt is the last.
+	// giveUpAfter is how long after the end of the subject a failed attempt is the last.
 	giveUpAfter = 24 * time.Hour
 	// fewestAttempts are made in any case (they take some 40 minutes): the manager itself may have been down for that day.
 	fewestAttempts = 10
@@ -28,7 +28,7 @@ const (
 
 // Attempt is what became of one delivery.
 type Attempt struct {
-	// Receiver and Event name the announcement, within its run.
+	// Receiver and Event name the announcement, within its subject.
 	Receiver, Event string
 	// Number counts the attempts at this announcement from 1.
 	Number int32
@@ -38,7 +38,7 @@ type Attempt struct {
 	Problem string
 }
 
-// RecordedIn reports whether the announcements of a run already show the attempt, or no longer ask for it.
+// RecordedIn reports whether the announcements of a subject already show the attempt, or no longer ask for it.
 func (t Attempt) RecordedIn(announcements []batchv1alpha1.Announcement) bool {
 	return !slices.ContainsFunc(announcements, t.isNewTo)
 }
@@ -61,43 +61,43 @@ func Plan(announcements []batchv1alpha1.Announcement, now time.Time) (due []batc
 	return due, next
 }
 
-// Record returns the announcements of the run with the attempts entered, in a slice of its own. An attempt that is on
-// record already changes nothing. A failed one is made again with exponential back-off, until a day after the run ended.
-func Record(run *batchv1alpha1.JobRun, attempts []Attempt) []batchv1alpha1.Announcement {
-	entered := slices.Clone(run.Status.Announcements)
+// Record returns the announcements of the subject with the attempts entered, in a slice of its own. An attempt that is on
+// record already changes nothing. A failed one is made again with exponential back-off, until a day after the subject ended.
+func Record(s Subject, attempts []Attempt) []batchv1alpha1.Announcement {
+	entered := slices.Clone(s.Announcements())
 	for i := range entered {
 		for _, attempt := range attempts {
 			if attempt.isNewTo(entered[i]) {
-				enter(run, &entered[i], attempt)
+				enter(s, &entered[i], attempt)
 			}
 		}
 	}
 	return entered
 }
 
-func enter(run *batchv1alpha1.JobRun, a *batchv1alpha1.Announcement, attempt Attempt) {
+func enter(s Subject, a *batchv1alpha1.Announcement, attempt Attempt) {
 	a.Attempts = attempt.Number
 	a.NextAttemptAt = nil
 	switch {
 	case attempt.Problem == "":
 		a.State = batchv1alpha1.AnnouncementDelivered
 		a.Message = ""
-	case a.Attempts >= fewestAttempts && attempt.At.Sub(endOf(run)) >= giveUpAfter:
+	case a.Attempts >= fewestAttempts && attempt.At.Sub(endOf(s)) >= giveUpAfter:
 		a.State = batchv1alpha1.AnnouncementAbandoned
 		a.Message = bounded(fmt.Sprintf("given up after %d attempts: %s", a.Attempts, attempt.Problem))
 	default:
-		at := metav1.NewTime(attempt.At.Add(delay(eventID(run, a.Event)+"/"+a.Receiver, a.Attempts))).Rfc3339Copy()
+		at := metav1.NewTime(attempt.At.Add(delay(eventID(s, a.Event)+"/"+a.Receiver, a.Attempts))).Rfc3339Copy()
 		a.NextAttemptAt = &at
 		a.Message = bounded(attempt.Problem)
 	}
 }
 
-// endOf returns when the run ended. It falls back on its creation, so that not even a damaged record is tried for ever.
-func endOf(run *batchv1alpha1.JobRun) time.Time {
-	if run.Status.FinishedAt != nil {
-		return run.Status.FinishedAt.Time
+// endOf returns when the subject ended. It falls back on its creation, so that not even a damaged record is tried for ever.
+func endOf(s Subject) time.Time {
+	if at := s.FinishedAt(); at != nil {
+		return at.Time
 	}
-	return run.CreationTimestamp.Time
+	return s.Object().GetCreationTimestamp().Time
 }
 
 // delay returns how long after a failed attempt the next is due: doubling, with a jitter of a quarter each way so that what

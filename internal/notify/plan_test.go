@@ -3,6 +3,7 @@
 package notify
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,10 +28,10 @@ func failedRun(receivers ...string) *batchv1alpha1.JobRun {
 }
 
 // fail enters one more failed attempt at the first announcement.
-func fail(r *batchv1alpha1.JobRun, at time.Time) batchv1alpha1.Announcement {
-	a := r.Status.Announcements[0]
-	r.Status.Announcements = Record(r, []Attempt{{Receiver: a.Receiver, Event: a.Event, Number: a.Attempts + 1, At: at, Problem: "answered 500"}})
-	return r.Status.Announcements[0]
+func fail(s Subject, at time.Time) batchv1alpha1.Announcement {
+	a := s.Announcements()[0]
+	s.SetAnnouncements(Record(s, []Attempt{{Receiver: a.Receiver, Event: a.Event, Number: a.Attempts + 1, At: at, Problem: "answered 500"}}))
+	return s.Announcements()[0]
 }
 
 func TestWhatIsOwedAndDueIsSentAndTheSoonestOfTheRestIsWaitedFor(t *testing.T) {
@@ -63,8 +64,8 @@ func TestWhatIsOwedAndDueIsSentAndTheSoonestOfTheRestIsWaitedFor(t *testing.T) {
 func TestAnAcknowledgedAttemptSettlesItsAnnouncementAlone(t *testing.T) {
 	g := NewWithT(t)
 	r := failedRun("ops", "audit")
-	fail(r, finished)
-	got := Record(r, []Attempt{{Receiver: "ops", Event: EventFailed, Number: 2, At: finished}})
+	fail(OfRun(r), finished)
+	got := Record(OfRun(r), []Attempt{{Receiver: "ops", Event: EventFailed, Number: 2, At: finished}})
 	g.Expect(got[0]).To(Equal(batchv1alpha1.Announcement{
 		Receiver: "ops", Event: EventFailed, State: batchv1alpha1.AnnouncementDelivered, Attempts: 2,
 	}))
@@ -73,27 +74,30 @@ func TestAnAcknowledgedAttemptSettlesItsAnnouncementAlone(t *testing.T) {
 }
 
 func TestAFailedAttemptIsRepeatedWithBackOffWithinADay(t *testing.T) {
-	g := NewWithT(t)
-	r := failedRun("ops")
-	now := finished
-	nominal := 5 * time.Second
-	for {
-		a := fail(r, now)
-		if a.State == batchv1alpha1.AnnouncementAbandoned {
-			break
-		}
-		g.Expect(a.Message).To(Equal("answered 500"))
-		wait := a.NextAttemptAt.Sub(now)
-		g.Expect(wait).To(BeNumerically("~", nominal, nominal/4+time.Second))
-		nominal = min(2*nominal, time.Hour)
-		now = a.NextAttemptAt.Time
+	for _, s := range []Subject{OfRun(failedRun("ops")), OfGroup(groupIn(batchv1alpha1.JobGroupFailed, "ops"))} {
+		t.Run(string(s.Kind()), func(t *testing.T) {
+			g := NewWithT(t)
+			now := finished
+			nominal := 5 * time.Second
+			for {
+				a := fail(s, now)
+				if a.State == batchv1alpha1.AnnouncementAbandoned {
+					break
+				}
+				g.Expect(a.Message).To(Equal("answered 500"))
+				wait := a.NextAttemptAt.Sub(now)
+				g.Expect(wait).To(BeNumerically("~", nominal, nominal/4+time.Second))
+				nominal = min(2*nominal, time.Hour)
+				now = a.NextAttemptAt.Time
+			}
+			a := s.Announcements()[0]
+			g.Expect(now.Sub(finished)).To(BeNumerically(">=", 24*time.Hour))
+			g.Expect(now.Sub(finished)).To(BeNumerically("<", 24*time.Hour+75*time.Minute))
+			g.Expect(a.NextAttemptAt).To(BeNil())
+			g.Expect(a.Message).To(MatchRegexp(`^given up after \d\d attempts: answered 500$`))
+			g.Expect(Settled(s.Announcements())).To(BeTrue())
+		})
 	}
-	a := r.Status.Announcements[0]
-	g.Expect(now.Sub(finished)).To(BeNumerically(">=", 24*time.Hour))
-	g.Expect(now.Sub(finished)).To(BeNumerically("<", 24*time.Hour+75*time.Minute))
-	g.Expect(a.NextAttemptAt).To(BeNil())
-	g.Expect(a.Message).To(MatchRegexp(`^given up after \d\d attempts: answered 500$`))
-	g.Expect(Settled(r.Status.Announcements)).To(BeTrue())
 }
 
 func TestAManagerThatWasDownForDaysStillTriesForSomeTime(t *testing.T) {
@@ -102,12 +106,12 @@ func TestAManagerThatWasDownForDaysStillTriesForSomeTime(t *testing.T) {
 	back := finished.Add(72 * time.Hour)
 	now := back
 	for n := int32(1); n < fewestAttempts; n++ {
-		a := fail(r, now)
+		a := fail(OfRun(r), now)
 		g.Expect(a.State).To(Equal(batchv1alpha1.AnnouncementOwed))
 		now = a.NextAttemptAt.Time
 	}
 	g.Expect(now.Sub(back)).To(BeNumerically(">", 30*time.Minute))
-	g.Expect(fail(r, now).State).To(Equal(batchv1alpha1.AnnouncementAbandoned))
+	g.Expect(fail(OfRun(r), now).State).To(Equal(batchv1alpha1.AnnouncementAbandoned))
 }
 
 func TestARunWithoutAnEndOnRecordIsNotTriedForEver(t *testing.T) {
@@ -115,7 +119,7 @@ func TestARunWithoutAnEndOnRecordIsNotTriedForEver(t *testing.T) {
 	r.Status.FinishedAt = nil
 	r.CreationTimestamp = metav1.NewTime(finished.Add(-48 * time.Hour))
 	for range fewestAttempts {
-		fail(r, finished)
+		fail(OfRun(r), finished)
 	}
 	NewWithT(t).Expect(Settled(r.Status.Announcements)).To(BeTrue())
 }
@@ -135,7 +139,7 @@ func TestALongProblemIsCutToWhatStatusAccepts(t *testing.T) {
 	g := NewWithT(t)
 	r := failedRun("ops")
 	long := []Attempt{{Receiver: "ops", Event: EventFailed, Number: 1, At: finished, Problem: strings.Repeat("é", 600)}}
-	message := Record(r, long)[0].Message
+	message := Record(OfRun(r), long)[0].Message
 	g.Expect(utf8.RuneCountInString(message)).To(Equal(512))
 	g.Expect(message).To(HaveSuffix("é…"))
 }
@@ -143,7 +147,7 @@ func TestALongProblemIsCutToWhatStatusAccepts(t *testing.T) {
 func TestWhatIsOwedToARemovedReceiverIsGivenUp(t *testing.T) {
 	g := NewWithT(t)
 	r := failedRun("kept", "removed", "told")
-	fail(r, finished)
+	fail(OfRun(r), finished)
 	r.Status.Announcements[2].State = batchv1alpha1.AnnouncementDelivered
 
 	got := Withdraw(r.Status.Announcements, queueWith("kept"))
@@ -159,11 +163,14 @@ func TestWhatIsOwedToARemovedReceiverIsGivenUp(t *testing.T) {
 	g.Expect(got[0].Attempts).To(Equal(int32(1)))
 }
 
-// drawnRun owes three receivers, each at a random point of its delivery.
-func drawnRun(t *rapid.T) *batchv1alpha1.JobRun {
-	r := failedRun("a", "b", "c")
-	for i := range r.Status.Announcements {
-		a := &r.Status.Announcements[i]
+// drawn is a run or a group that owes three receivers its failure, each at a random point of its delivery.
+func drawn(t *rapid.T) Subject {
+	s := OfRun(failedRun("a", "b", "c"))
+	if rapid.Bool().Draw(t, "group") {
+		s = OfGroup(groupIn(batchv1alpha1.JobGroupFailed, "a", "b", "c"))
+	}
+	for i := range s.Announcements() {
+		a := &s.Announcements()[i]
 		a.Attempts = rapid.Int32Range(0, 40).Draw(t, "attempts")
 		a.State = rapid.SampledFrom([]batchv1alpha1.AnnouncementState{
 			batchv1alpha1.AnnouncementOwed, batchv1alpha1.AnnouncementOwed, batchv1alpha1.AnnouncementDelivered, batchv1alpha1.AnnouncementAbandoned,
@@ -173,14 +180,14 @@ func drawnRun(t *rapid.T) *batchv1alpha1.JobRun {
 			a.NextAttemptAt = &next
 		}
 	}
-	return r
+	return s
 }
 
 func drawnAttempts(t *rapid.T) []Attempt {
 	return rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) Attempt {
 		return Attempt{
 			Receiver: rapid.SampledFrom([]string{"a", "b", "c", "unknown"}).Draw(t, "receiver"),
-			Event:    rapid.SampledFrom([]string{EventFailed, EventPermanentlyFailed}).Draw(t, "event"),
+			Event:    rapid.SampledFrom([]string{EventFailed, EventGroupFailed, EventPermanentlyFailed}).Draw(t, "event"),
 			Number:   rapid.Int32Range(1, 42).Draw(t, "number"),
 			At:       finished.Add(time.Duration(rapid.IntRange(0, 100000).Draw(t, "at")) * time.Second),
 			Problem:  rapid.SampledFrom([]string{"", "answered 500"}).Draw(t, "problem"),
@@ -190,11 +197,11 @@ func drawnAttempts(t *rapid.T) []Attempt {
 
 func TestThePlanNeverSendsEarlyAndMissesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := drawnRun(t)
+		s := drawn(t)
 		now := finished.Add(time.Duration(rapid.IntRange(0, 100000).Draw(t, "now")) * time.Second)
-		due, next := Plan(r.Status.Announcements, now)
+		due, next := Plan(s.Announcements(), now)
 		waiting := 0
-		for _, a := range r.Status.Announcements {
+		for _, a := range s.Announcements() {
 			if owed(a) && a.NextAttemptAt != nil && a.NextAttemptAt.After(now) {
 				waiting++
 				if next.IsZero() || next.After(a.NextAttemptAt.Time) {
@@ -208,7 +215,7 @@ func TestThePlanNeverSendsEarlyAndMissesNothing(t *testing.T) {
 			}
 		}
 		open := 0
-		for _, a := range r.Status.Announcements {
+		for _, a := range s.Announcements() {
 			if owed(a) {
 				open++
 			}
@@ -216,7 +223,7 @@ func TestThePlanNeverSendsEarlyAndMissesNothing(t *testing.T) {
 		if len(due)+waiting != open {
 			t.Fatalf("%d due and %d waiting of %d owed", len(due), waiting, open)
 		}
-		later, _ := Plan(r.Status.Announcements, now.Add(time.Duration(rapid.IntRange(0, 1000).Draw(t, "later"))*time.Second))
+		later, _ := Plan(s.Announcements(), now.Add(time.Duration(rapid.IntRange(0, 1000).Draw(t, "later"))*time.Second))
 		if len(later) < len(due) {
 			t.Fatalf("what was due is due no more: %d, then %d", len(due), len(later))
 		}
@@ -226,12 +233,12 @@ func TestThePlanNeverSendsEarlyAndMissesNothing(t *testing.T) {
 func TestRecordingIsFinalAndRepeatable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := NewWithT(t)
-		r := drawnRun(t)
-		before := r.DeepCopy().Status.Announcements
+		s := drawn(t)
+		before := slices.Clone(s.Announcements())
 		attempts := drawnAttempts(t)
 
-		once := Record(r, attempts)
-		g.Expect(r.Status.Announcements).To(Equal(before))
+		once := Record(s, attempts)
+		g.Expect(s.Announcements()).To(Equal(before))
 		for i, a := range once {
 			g.Expect(a.Attempts).To(BeNumerically(">=", before[i].Attempts))
 			if !owed(before[i]) {
@@ -241,11 +248,11 @@ func TestRecordingIsFinalAndRepeatable(t *testing.T) {
 				g.Expect(a.NextAttemptAt.Nanosecond()).To(BeZero())
 			}
 		}
-		r.Status.Announcements = once
+		s.SetAnnouncements(once)
 		for _, attempt := range attempts {
 			g.Expect(attempt.RecordedIn(once)).To(BeTrue())
 		}
-		g.Expect(Record(r, attempts)).To(Equal(once))
+		g.Expect(Record(s, attempts)).To(Equal(once))
 
 		queue := queueWith("a")
 		withdrawn := Withdraw(once, queue)

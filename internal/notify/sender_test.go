@@ -36,7 +36,7 @@ func serve(t *testing.T, handler http.Handler) *httptest.Server {
 
 func someEvent(t *testing.T) event.Event {
 	t.Helper()
-	e, err := Event(retryRun(), EventFailed)
+	e, err := Event(OfRun(retryRun()), EventFailed)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return e
 }

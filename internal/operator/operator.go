@@ -16,6 +16,7 @@ import (
 	"reprise.dev/reprise/controllers/directreservation"
 	"reprise.dev/reprise/controllers/history"
 	"reprise.dev/reprise/controllers/index"
+	"reprise.dev/reprise/controllers/jobgroup"
 	"reprise.dev/reprise/controllers/jobqueue"
 	"reprise.dev/reprise/controllers/jobrun"
 	"reprise.dev/reprise/controllers/notification"
@@ -34,6 +35,8 @@ type Operator struct {
 	manager ctrl.Manager
 	gate    *startup.Gate
 	http    *httpwork.Executor
+	// ending is closed when the process is asked to end.
+	ending chan struct{}
 }
 
 // New wires a manager process against the API server of config. It starts nothing.
@@ -49,7 +52,7 @@ func New(ctx context.Context, config *rest.Config, o Options) (*Operator, error)
 	if err != nil {
 		return nil, err
 	}
-	op := &Operator{options: o, manager: mgr, gate: startup.NewGate()}
+	op := &Operator{options: o, manager: mgr, gate: startup.NewGate(), ending: make(chan struct{})}
 	if err := op.wire(ctx, leader); err != nil {
 		return nil, err
 	}
@@ -76,6 +79,7 @@ func (op *Operator) wire(ctx context.Context, leader httpwork.Leader) error {
 			return httpwork.Deadline(r, o.HTTPTimeout, now)
 		},
 		JobName: jobwork.Name,
+		Startup: o.Startup,
 	})
 	cleanup := startup.New(self, c, op.gate, o.Clock, o.Log.WithName("startup"))
 	runs := &jobrun.Reconciler{
@@ -85,6 +89,7 @@ func (op *Operator) wire(ctx context.Context, leader httpwork.Leader) error {
 	}
 	reservations := &directreservation.Reconciler{Client: c, Self: self, Startup: cleanup, Clock: o.Clock}
 	schedules := &scheduledjob.Reconciler{Client: c, Live: live, Self: self, Gate: op.gate, Clock: o.Clock}
+	groups := &jobgroup.Reconciler{Client: c, Live: live, Self: self, Gate: op.gate, Clock: o.Clock}
 	past := &history.Reconciler{Client: c, Live: live, Self: self, Gate: op.gate, Clock: o.Clock}
 	news := &notification.Reconciler{Client: c, Live: live, Sender: &notify.Sender{Client: outgoing}, Clock: o.Clock}
 
@@ -93,10 +98,12 @@ func (op *Operator) wire(ctx context.Context, leader httpwork.Leader) error {
 		func() error { return mgr.Add(cleanup) },
 		func() error { return dispatcher.SetupWithManager(ctx, mgr) },
 		func() error { return runs.SetupWithManager(mgr, dispatcher.Holds()) },
-		func() error { return reservations.SetupWithManager(mgr) },
+		func() error { return reservations.SetupWithManager(mgr, dispatcher.Reservations()) },
 		func() error { return schedules.SetupWithManager(mgr) },
+		func() error { return groups.SetupWithManager(mgr) },
 		func() error { return past.SetupWithManager(mgr) },
 		func() error { return news.SetupWithManager(mgr) },
+		func() error { return op.addFront(mgr, outgoing.Transport) },
 	} {
 		if err := set(); err != nil {
 			return fmt.Errorf("wiring the manager: %w", err)
@@ -116,6 +123,7 @@ func (op *Operator) Run(ctx context.Context) error {
 		defer close(drained)
 		select {
 		case <-ctx.Done():
+			close(op.ending)
 			op.drain(working)
 			stop()
 		case <-working.Done():

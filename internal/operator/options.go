@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/controllers/jobqueue"
 )
 
 // Options of a manager process. DefaultOptions has the defaults.
@@ -43,6 +44,16 @@ type Options struct {
 	MetricsAddress string
 	// MetricsSecure serves metrics over TLS, to clients that the API server authenticates and authorises.
 	MetricsSecure bool
+
+	// Startup throttles queues that set no throttle of their own, after this process has started to lead.
+	Startup jobqueue.Startup
+
+	// DirectAddress serves direct access over HTTPS; "0" is off.
+	DirectAddress string
+	// DirectCertDir holds tls.crt and tls.key for it. Default: a certificate made at the start, which nobody can verify.
+	DirectCertDir string
+	// DirectAudience is what the tokens of its clients must be meant for.
+	DirectAudience string
 
 	// CleanupStaleOnStartup resolves runs that an earlier manager left Running or Cancelling. Without it they are marked
 	// Orphaned and keep their slots.
@@ -79,6 +90,9 @@ func DefaultOptions() Options {
 		ProbeAddress:          ":8081",
 		MetricsAddress:        ":8443",
 		MetricsSecure:         true,
+		Startup:               jobqueue.Startup{Window: time.Minute, Stagger: time.Second, BurstLimit: 5},
+		DirectAddress:         "0",
+		DirectAudience:        "reprise",
 		CleanupStaleOnStartup: true,
 		RecoveryPolicy:        batchv1alpha1.RecoveryFail,
 		HTTPTimeout:           10 * time.Minute,
@@ -105,6 +119,10 @@ func (o *Options) Validate() error {
 	}
 	if o.DrainTimeout < 0 {
 		errs = append(errs, fmt.Errorf("the drain timeout is %s; use 0 or more", o.DrainTimeout))
+	}
+	if o.Startup.Window < 0 || o.Startup.Stagger < 0 || o.Startup.BurstLimit < 1 {
+		errs = append(errs, fmt.Errorf("the start-up throttle lasts %s with a stagger of %s and %d runs per slot; use 0 or more, 0 or more, and at least 1",
+			o.Startup.Window, o.Startup.Stagger, o.Startup.BurstLimit))
 	}
 	if o.LeaseNamespace == "" {
 		errs = append(errs, errors.New("the namespace of the leader lease is empty"))

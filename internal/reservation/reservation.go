@@ -35,6 +35,16 @@ func See(d *batchv1alpha1.DirectReservation, now time.Time) {
 	progress(d, now)
 }
 
+// Hold says why a reservation that waits cannot be granted as things are. It reports whether that is news.
+func Hold(d *batchv1alpha1.DirectReservation, reason, message string, now time.Time) bool {
+	return setCondition(d, now, batchv1alpha1.ConditionStalled, metav1.ConditionTrue, reason, message)
+}
+
+// Unhold takes back what Hold said. It reports whether there was anything to take back.
+func Unhold(d *batchv1alpha1.DirectReservation) bool {
+	return meta.RemoveStatusCondition(&d.Status.Conditions, batchv1alpha1.ConditionStalled)
+}
+
 // Activate is the step Pending → Active: the next free slot is the reservation's.
 func Activate(d *batchv1alpha1.DirectReservation, epoch string, now time.Time) {
 	keepOrder(d)
@@ -60,6 +70,7 @@ func Grant(d *batchv1alpha1.DirectReservation, epoch string, now time.Time) {
 	d.Status.ExpiresAt = at(now.Add(Lease(d)))
 	d.Status.ObservedGeneration = d.Generation
 	meta.RemoveStatusCondition(&d.Status.Conditions, batchv1alpha1.ConditionReconciling)
+	Unhold(d)
 	setCondition(d, now, ConditionGranted, metav1.ConditionTrue, batchv1alpha1.ReasonGranted, "the slot is the holder's")
 }
 
@@ -108,7 +119,7 @@ func End(d *batchv1alpha1.DirectReservation, phase batchv1alpha1.DirectReservati
 	d.Status.FinishedAt = at(now)
 	d.Status.ObservedGeneration = d.Generation
 	meta.RemoveStatusCondition(&d.Status.Conditions, batchv1alpha1.ConditionReconciling)
-	meta.RemoveStatusCondition(&d.Status.Conditions, batchv1alpha1.ConditionStalled)
+	Unhold(d)
 	if held {
 		setCondition(d, now, ConditionGranted, metav1.ConditionFalse, reason, message)
 	}
@@ -156,8 +167,8 @@ func keepOrder(d *batchv1alpha1.DirectReservation) {
 	}
 }
 
-func setCondition(d *batchv1alpha1.DirectReservation, now time.Time, kind string, status metav1.ConditionStatus, reason, message string) {
-	meta.SetStatusCondition(&d.Status.Conditions, metav1.Condition{
+func setCondition(d *batchv1alpha1.DirectReservation, now time.Time, kind string, status metav1.ConditionStatus, reason, message string) bool {
+	return meta.SetStatusCondition(&d.Status.Conditions, metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: message,
 		ObservedGeneration: d.Generation, LastTransitionTime: metav1.NewTime(now),
 	})

@@ -13,8 +13,9 @@ import (
 // Child builds the automatic retry of a failed run, under the name that follows collision foreign objects. Everything it
 // needs is in its spec, so that it does not depend on runs that may be gone: what applied to the failed run, with its present
 // priority, and what it carries of the chain. From the root, or from the failed run if the root is nil (gone), it has the
-// ScheduledJob, without a scheduledTime, since it is no tick of it, and the owners: it is never owned by a run. Labels are not
-// handed down: tools that prune by label would take the retry for theirs.
+// ScheduledJob, without a scheduledTime, since it is no tick of it, the JobGroup and member, which find it but have no say in it,
+// and the owners: it is never owned by a run. Labels are not handed down: tools that prune by label would take the retry for
+// theirs.
 func Child(failed, root *batchv1alpha1.JobRun, collision int) *batchv1alpha1.JobRun {
 	if root == nil {
 		root = failed
@@ -25,6 +26,7 @@ func Child(failed, root *batchv1alpha1.JobRun, collision int) *batchv1alpha1.Job
 			JobRunTemplateSpec: template(failed),
 			RetryOf:            failed.Name,
 			ScheduledJobRef:    root.Spec.ScheduledJobRef.DeepCopy(),
+			GroupRef:           root.Spec.GroupRef.DeepCopy(),
 			Attempt:            ptr.To(run.Attempt(failed) + 1),
 			Chain:              ptr.To(run.Chain(failed)),
 		},

@@ -103,6 +103,23 @@ func TestTheChildOfAManualRetryBelongsToWhatTheRootBelongsTo(t *testing.T) {
 	}
 }
 
+func TestAChildIsOfTheMemberOfTheGroupThatTheRootIsOf(t *testing.T) {
+	member := &batchv1alpha1.GroupMemberRef{Name: "release", Member: "build"}
+	root := aRun("root", failed, func(r *batchv1alpha1.JobRun) { r.Spec.GroupRef = member })
+	first := Child(root, root, 0)
+	failed(first)
+	hand := manualRetry("by-hand", "root")
+	hand.Status.ResolvedSpec = ResolveManual(root, root, hand)
+	failed(hand)
+	for name, child := range map[string]*batchv1alpha1.JobRun{
+		"of the root": first, "of a child whose root is gone": Child(first, nil, 0), "of a retry by hand": Child(hand, root, 0),
+	} {
+		if !reflect.DeepEqual(child.Spec.GroupRef, member) || child.Spec.GroupRef == member {
+			t.Errorf("%s: got %+v", name, child.Spec.GroupRef)
+		}
+	}
+}
+
 func TestAChildWithoutDelayHasNoNotBefore(t *testing.T) {
 	if child := Child(aRun("root", phase(batchv1alpha1.JobRunFailed)), nil, 0); child.Spec.NotBefore != nil {
 		t.Errorf("got %s", child.Spec.NotBefore)

@@ -22,8 +22,9 @@ type OverlapPolicy string
 
 // The overlap policies. Any other value means Allow.
 const (
-	Allow  OverlapPolicy = "Allow"
-	Forbid OverlapPolicy = "Forbid"
+	Allow   OverlapPolicy = "Allow"
+	Forbid  OverlapPolicy = "Forbid"
+	Replace OverlapPolicy = "Replace"
 )
 
 // Spec is the part of a ScheduledJob that decides when it fires, with all defaults filled in. RunAt wins if both RunAt
@@ -52,6 +53,8 @@ type State struct {
 	Active int
 	// LastSkipped is Decision.LastSkipped of the last decision.
 	LastSkipped bool
+	// Replacing is Decision.Replacing of the last decision.
+	Replacing time.Time
 }
 
 // Tick is one fire.
@@ -71,10 +74,13 @@ type Decision struct {
 	HandledThrough time.Time  // the new State.Since
 	SettledRunAt   *time.Time // the new State.SettledRunAt
 	LastSkipped    bool       // the new State.LastSkipped: the newest settled tick was skipped because of overlap
-	Next           time.Time  // the next tick, to show; zero if there is none
-	Wake           time.Time  // when to decide again if nothing else happens; zero if time alone changes nothing
-	Reason         Reason
-	Message        string // one sentence for people
+	// Replacing is the new State.Replacing: the first tick that waits until all chains have settled, zero if none does. While
+	// it is not zero the caller cancels every unsettled chain, those in Made included, once the rest is recorded.
+	Replacing time.Time
+	Next      time.Time // the next tick, to show; zero if there is none
+	Wake      time.Time // when to decide again if nothing else happens; zero if time alone changes nothing
+	Reason    Reason
+	Message   string // one sentence for people
 }
 
 // Reason is the outcome of a decision in one CamelCase word.
@@ -85,6 +91,7 @@ const (
 	Waiting     Reason = "Waiting"       // nothing is due
 	Fired       Reason = "Fired"         // something fires
 	RunsActive  Reason = "RunsActive"    // due, but skipped because overlap is forbidden
+	Replacing   Reason = "Replacing"     // due, and waits until what it replaces has settled
 	QueueFull   Reason = "TooManyQueued" // due, but too many chains are unsettled; stays due
 	MissedTicks Reason = "Missed"        // due, but given up as too late
 	Done        Reason = "Done"          // one-time and settled, or without any further tick
@@ -121,7 +128,7 @@ func (d *Decision) decideRecurring(spec Spec, st State, now time.Time) {
 
 	due := window{after: d.HandledThrough, through: now}
 	latest, ok := s.Latest(due.after, due.through)
-	overlapping := spec.Overlap == Forbid && st.Active > 0
+	overlapping := spec.forbids(st.Active) || spec.replaces(st.Active)
 	switch {
 	case !ok && d.Next.IsZero():
 		d.explain(Done, "the schedule has no further tick")
@@ -134,7 +141,11 @@ func (d *Decision) decideRecurring(spec Spec, st State, now time.Time) {
 		return
 	}
 
-	eligible := spec.eligible(s, due, now)
+	eligible := spec.eligible(s, due, !st.Replacing.IsZero(), now)
+	if spec.replaces(st.Active) && eligible.count(s) > 0 {
+		d.replace(eligible.through, st)
+		return
+	}
 	d.Missed += due.count(s) - eligible.count(s)
 	d.HandledThrough = latest
 	d.explain(MissedTicks, "the tick of %s came too late", latest.Format(time.RFC3339))

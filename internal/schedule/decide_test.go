@@ -31,6 +31,8 @@ func policy(p MissedRunPolicy) func(*Spec) { return func(s *Spec) { s.MissedRunP
 
 func forbid(s *Spec) { s.Overlap = Forbid }
 
+func replace(s *Spec) { s.Overlap = Replace }
+
 func atMost(n int) func(*Spec) { return func(s *Spec) { s.MaxQueued = n } }
 
 // clock is a time on the day that most tests play on.
@@ -130,6 +132,7 @@ func (l *life) decide() Decision {
 		}
 	}
 	d := Decide(l.spec, l.state, l.now)
+	l.checkReplace(d)
 	for _, tick := range d.Fire {
 		if !tick.Time.After(l.start) || tick.Time.After(l.now) {
 			l.t.Fatalf("fires %v, which is not in (%v, %v]", tick.Time, l.start, l.now)
@@ -139,6 +142,18 @@ func (l *life) decide() Decision {
 		}
 	}
 	return d
+}
+
+// checkReplace: what is active is cancelled only under Replace and for a tick that has come, nothing fires beside it, and
+// never two at once.
+func (l *life) checkReplace(d Decision) {
+	replaces := l.spec.Overlap == Replace
+	if !d.Replacing.IsZero() && (!replaces || l.state.Active == 0 || d.Replacing.After(l.now)) {
+		l.t.Fatalf("with %d active cancels them for %v", l.state.Active, d.Replacing)
+	}
+	if replaces && l.state.Active+len(d.Fire) > 1 && len(d.Fire) > 0 {
+		l.t.Fatalf("fires %v beside %d active", d.Fire, l.state.Active)
+	}
 }
 
 func (l *life) create(ticks []Tick) {
@@ -155,6 +170,7 @@ func (l *life) record(d Decision) {
 		l.t.Fatalf("goes back from %v to %v", l.state.Since, d.HandledThrough)
 	}
 	l.state.Since, l.state.SettledRunAt, l.state.LastSkipped = d.HandledThrough, d.SettledRunAt, d.LastSkipped
+	l.state.Replacing = d.Replacing
 	l.counted += d.Missed + d.Overlapped
 	for tick := range l.runs {
 		l.recorded[tick] = true
@@ -169,9 +185,8 @@ func TestOverAnyLifeNoTickFiresTwiceAndEveryTickIsAccountedFor(t *testing.T) {
 			policy(rapid.SampledFrom([]MissedRunPolicy{RunOnce, RunAll, Skip}).Draw(t, "missed-run policy")),
 			atMost(rapid.SampledFrom([]int{0, 1, 3, 100, 500}).Draw(t, "maximum")),
 		}
-		if rapid.Bool().Draw(t, "forbid") {
-			options = append(options, forbid)
-		}
+		overlap := rapid.SampledFrom([]OverlapPolicy{Allow, Forbid, Replace}).Draw(t, "overlap")
+		options = append(options, func(s *Spec) { s.Overlap = overlap })
 		if seconds := rapid.Int64Range(-1, 1000).Draw(t, "deadline"); seconds >= 0 {
 			options = append(options, deadline(seconds))
 		}
@@ -193,8 +208,12 @@ func TestOverAnyLifeNoTickFiresTwiceAndEveryTickIsAccountedFor(t *testing.T) {
 			if total := l.spec.Cron.Count(start, l.now); int64(len(l.runs))+l.counted+pending != total {
 				t.Fatalf("%d runs, %d counted and %d pending make no %d ticks", len(l.runs), l.counted, pending, total)
 			}
-			if again := l.decide(); !d.Wake.Equal(l.now) && (len(again.Fire) > 0 || again.Missed+again.Overlapped > 0) {
+			again := l.decide()
+			if !d.Wake.Equal(l.now) && (len(again.Fire) > 0 || again.Missed+again.Overlapped > 0) {
 				t.Fatalf("deciding again fires %v and counts %d", again.Fire, again.Missed+again.Overlapped)
+			}
+			if !again.Replacing.Equal(d.Replacing) {
+				t.Fatalf("deciding again cancels for %v, not for %v", again.Replacing, d.Replacing)
 			}
 		}
 	})

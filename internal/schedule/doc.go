@@ -45,6 +45,12 @@
 //     about them when there is room.
 //   - Overlap Forbid: a tick that finds unsettled runs leaves one Skipped run; further ones in a row are only counted.
 //     With RunAll the oldest of several due ticks fires and the others overlap with it.
+//   - Overlap Replace: a tick that finds unsettled runs has them cancelled and stays due until they have settled. It then
+//     fires alone, so there are never two at once. Ticks that pass meanwhile overtake it: the latest fires, and the others
+//     are missed. That is so with RunAll too, because each of several due ticks would replace the one before it at once.
+//   - The starting deadline counts from the tick also where that waits for what it replaces: if the work takes longer to
+//     stop, the tick is missed, though what it replaced is cancelled. A tick that is too late when it is first looked at
+//     replaces nothing. Skip on its own asks only then whether a tick is on time, and lets it wait as long as it takes.
 //   - Runs that were created just before a crash and never recorded (State.Made) have fired, whatever else holds.
 //   - A one-time schedule that is past due and not yet settled fires at once, whatever the missed-run policy. Editing
 //     runAt arms it again. A time that passed while the schedule was suspended does not fire on resume.

@@ -18,12 +18,12 @@ func (w window) count(s Schedule) int64 {
 }
 
 // eligible narrows what is due to what the starting deadline and the missed-run policy let fire. The ticks it leaves
-// out are missed.
-func (spec Spec) eligible(s Schedule, due window, now time.Time) window {
-	if deadline, ok := spec.lateness(); ok {
+// out are missed. Under the overlap policy Replace that is the latest tick alone, also with RunAll.
+func (spec Spec) eligible(s Schedule, due window, replacing bool, now time.Time) window {
+	if deadline, ok := spec.lateness(replacing); ok {
 		due.after = later(due.after, now.Unix()-deadline-1)
 	}
-	if spec.MissedRunPolicy == RunAll {
+	if spec.MissedRunPolicy == RunAll && spec.Overlap != Replace {
 		return due
 	}
 	latest, ok := s.Latest(due.after, due.through)
@@ -34,12 +34,13 @@ func (spec Spec) eligible(s Schedule, due window, now time.Time) window {
 }
 
 // lateness returns by how many whole seconds a tick may be late and still fire, and false if there is no limit. Whole
-// seconds, because a decision never comes in the very instant of its tick.
-func (spec Spec) lateness() (int64, bool) {
+// seconds, because a decision never comes in the very instant of its tick. Skip sets no limit of its own while a tick that
+// was on time waits for what it replaces: work takes longer to stop than OnTime.
+func (spec Spec) lateness(replacing bool) (int64, bool) {
 	switch {
 	case spec.StartingDeadlineSeconds != nil:
 		return *spec.StartingDeadlineSeconds, true
-	case spec.MissedRunPolicy == Skip:
+	case spec.MissedRunPolicy == Skip && !replacing:
 		return int64(OnTime / time.Second), true
 	}
 	return 0, false

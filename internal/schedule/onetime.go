@@ -23,7 +23,10 @@ func (d *Decision) decideOnce(spec Spec, st State, now time.Time) {
 	case spec.StartingDeadlineSeconds != nil && at.Unix() < now.Unix()-*spec.StartingDeadlineSeconds:
 		d.Missed = 1
 		d.explain(MissedTicks, "%s is past by more than the starting deadline: edit spec.runAt to run it", shown)
-	case spec.Overlap == Forbid && st.Active > 0:
+	case spec.replaces(st.Active):
+		d.replace(at, st)
+		return
+	case spec.forbids(st.Active):
 		d.Fire = []Tick{{Time: at, Skip: true}}
 		d.explain(RunsActive, "skipped: an earlier run is not settled and overlap is forbidden")
 	case st.Active >= spec.MaxQueued:

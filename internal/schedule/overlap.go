@@ -4,6 +4,9 @@ package schedule
 
 import "time"
 
+// forbids reports whether a due tick is skipped because of what is unsettled.
+func (spec Spec) forbids(active int) bool { return spec.Overlap == Forbid && active > 0 }
+
 // fireOne applies the overlap policy Forbid to the eligible ticks. At most one of them fires; all others overlap with
 // it, or with what runs already. The first tick to overlap leaves a Skipped run, so that it can be seen; those after it
 // are only counted until a tick fires again, or a job that runs for a week would bury the history in Skipped runs.

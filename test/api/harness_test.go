@@ -83,6 +83,7 @@ func (w *world) startOn(config *rest.Config, change ...func(*operator.Options)) 
 	o.LeaseNamespace = w.ns
 	o.LeaderElect = false
 	o.ProbeAddress, o.MetricsAddress = "0", "0"
+	o.Startup.Window = 0 // the tests of the throttle turn it on
 	o.AllowedOutgoing = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	o.DrainTimeout = time.Second
 	o.Pod = nil
@@ -124,6 +125,13 @@ func (l *logs) logger() logr.Logger {
 		defer l.mu.Unlock()
 		l.lines = append(l.lines, line)
 	}, funcr.Options{})
+}
+
+// all returns the lines.
+func (l *logs) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.lines)
 }
 
 // with returns the lines that have the message, decoded.

@@ -101,6 +101,7 @@ func (b *bench) manage(change ...func(*operator.Options)) func() {
 	o := operator.DefaultOptions()
 	o.Namespaces, o.LeaseNamespace, o.LeaderElect = []string{b.ns}, b.ns, false
 	o.ProbeAddress, o.MetricsAddress = "0", "0"
+	o.Startup.Window = 0
 	o.AllowedOutgoing = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	o.Log = logr.Discard()
 	for _, c := range change {

@@ -27,6 +27,8 @@ type plan struct {
 	attempt   int32
 	deadline  time.Time
 	eventTime time.Time
+	// heard notes that a byte of the response has come.
+	heard func()
 }
 
 // perform makes the call and judges its end. It returns as soon as ctx ends.
@@ -40,11 +42,13 @@ func (e *Executor) perform(ctx context.Context, p *plan) *executor.Outcome {
 		return outcome
 	}
 	defer release()
-	response, err := e.options.Client.Do(request.WithContext(bound))
+	response, err := e.options.Client.Do(request.WithContext(p.listening(bound)))
 	if err != nil {
 		return p.failure(ctx, bound, err)
 	}
+	p.heard()
 	defer func() { _ = response.Body.Close() }()
+	response.Body = listened{response.Body, p.heard}
 	return p.judge(ctx, bound, response)
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -94,6 +95,16 @@ type call struct {
 	aborting bool
 	// forget: Forget was called while running.
 	forget bool
+	// heard is when the last byte of the response came, in nanoseconds since 1970; 0: none has. It is not guarded.
+	heard atomic.Int64
+}
+
+// lastSign returns when the last byte of the response came, zero if none has.
+func (c *call) lastSign() time.Time {
+	if n := c.heard.Load(); n != 0 {
+		return time.Unix(0, n)
+	}
+	return time.Time{}
 }
 
 // Why a call was aborted by this process.
@@ -164,6 +175,7 @@ func (e *Executor) Start(_ context.Context, r *batchv1alpha1.JobRun) error {
 		c = &call{}
 		e.calls[r.UID] = c
 	}
+	p.heard = func() { c.heard.Store(e.options.Clock.Now().UnixNano()) }
 	ctx, abort := context.WithCancelCause(context.Background())
 	c.state, c.abort, c.done = running, abort, make(chan struct{})
 	if e.draining {

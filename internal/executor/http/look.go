@@ -90,7 +90,7 @@ func (c *call) evidence() executor.Evidence {
 	case c.aborting:
 		return executor.Evidence{Life: executor.Alive, Detail: "the call is being aborted"}
 	default:
-		return executor.Evidence{Life: executor.Alive, Detail: "the call is in flight"}
+		return executor.Evidence{Life: executor.Alive, Detail: "the call is in flight", LastSign: c.lastSign()}
 	}
 }
 
@@ -117,6 +117,7 @@ func (e *Executor) foreign(ctx context.Context, r *batchv1alpha1.JobRun) (execut
 		evidence.Stopped = true
 		evidence.Detail = fmt.Sprintf("the manager process %s has ended, and its call with it", processOf(r))
 	default:
+		evidence.Confirmable = true
 		evidence.RecheckAfter = min(left, recheckAfter)
 		evidence.Detail = fmt.Sprintf("the manager process %s cannot be seen to have ended; its call counts as stopped at %s",
 			processOf(r), over.UTC().Format(time.RFC3339))

@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
@@ -36,6 +37,8 @@ func Judge(r *batchv1alpha1.JobRun, s Sight) executor.Evidence {
 		return absent(s, live)
 	case finished(s.Job) != nil:
 		return ended(r, s, live)
+	case JobConfirmedStopped(s.Job):
+		return confirmed(s, live)
 	case sealed(s.Job):
 		return halted(s, live)
 	default:
@@ -47,7 +50,7 @@ func Judge(r *batchv1alpha1.JobRun, s Sight) executor.Evidence {
 func absent(s Sight, live []*corev1.Pod) executor.Evidence {
 	switch {
 	case len(live) > 0:
-		return executor.Evidence{Life: executor.Alive, Detail: "the Job is gone; " + list(live), RecheckAfter: recheckAfter}
+		return executor.Evidence{Life: executor.Alive, Confirmable: s.Closed, Detail: "the Job is gone; " + list(live), RecheckAfter: recheckAfter}
 	case len(s.Pods) > 0:
 		return executor.Evidence{Life: executor.Unknown, Stopped: s.Closed, Detail: "the Job was removed; its pods have ended"}
 	default:
@@ -60,7 +63,7 @@ func absent(s Sight, live []*corev1.Pod) executor.Evidence {
 func ended(r *batchv1alpha1.JobRun, s Sight, live []*corev1.Pod) executor.Evidence {
 	e := executor.Evidence{Life: executor.Ended, Stopped: len(live) == 0}
 	if !e.Stopped {
-		e.Detail, e.RecheckAfter = list(live), recheckAfter
+		e.Confirmable, e.Detail, e.RecheckAfter = true, list(live), recheckAfter
 	}
 	end := finished(s.Job)
 	if sealed(s.Job) && end.Type == batchv1.JobFailed && end.Reason != batchv1.JobReasonDeadlineExceeded {
@@ -81,7 +84,9 @@ func halted(s Sight, live []*corev1.Pod) executor.Evidence {
 	}
 	switch {
 	case len(live) > 0:
-		return waits("the work is being stopped; " + list(live))
+		e := waits("the work is being stopped; " + list(live))
+		e.Confirmable = s.Job.DeletionTimestamp == nil && (placeholder || has(s.Job, batchv1.JobSuspended))
+		return e
 	case s.Job.DeletionTimestamp != nil:
 		return waits(fmt.Sprintf("Job %s is being deleted, which frees its name", s.Job.Name))
 	case !placeholder && !has(s.Job, batchv1.JobSuspended):
@@ -90,6 +95,17 @@ func halted(s Sight, live []*corev1.Pod) executor.Evidence {
 		return executor.Evidence{Life: executor.NeverStarted, Stopped: true}
 	default:
 		return executor.Evidence{Life: executor.Unknown, Stopped: true, Detail: "the work was stopped"}
+	}
+}
+
+// confirmed judges a Job that a person says is gone, whatever can be seen of it. Its pods count for themselves.
+func confirmed(s Sight, live []*corev1.Pod) executor.Evidence {
+	if len(live) > 0 {
+		return executor.Evidence{Life: executor.Alive, Confirmable: true, Detail: list(live), RecheckAfter: recheckAfter}
+	}
+	return executor.Evidence{
+		Life: executor.Unknown, Stopped: true,
+		Detail: fmt.Sprintf("a person has confirmed that nothing of Job %s lives", s.Job.Name),
 	}
 }
 
@@ -127,10 +143,25 @@ func sealed(job *batchv1.Job) bool {
 	return job.Annotations[AnnotationSealed] != "" && ptr.Deref(job.Spec.Suspend, false)
 }
 
+// JobConfirmedStopped reports whether a person's word counts that nothing of the Job lives. It does not for a Job that goes
+// on and belongs to its run: that one makes pods as it likes, and to end it the run is cancelled.
+func JobConfirmedStopped(job *batchv1.Job) bool {
+	goesOn := !sealed(job) && job.DeletionTimestamp == nil && metav1.GetControllerOf(job) != nil
+	return confirmedStopped(job) && !goesOn
+}
+
+// confirmedStopped reports whether a person has confirmed, by the annotation on a Job or pod of a run, that nothing of it
+// lives. The value has to be the UID of that run: what is copied onto another confirms nothing.
+func confirmedStopped(o metav1.Object) bool {
+	uid := o.GetLabels()[batchv1alpha1.LabelRunUID]
+	return uid != "" && o.GetAnnotations()[batchv1alpha1.AnnotationConfirmStopped] == uid
+}
+
 // Lives reports whether something of the pod may be running, or may come to run. A terminating pod lives until its
-// containers have ended, but not one that no node has got: the API server binds none that is being deleted.
+// containers have ended, but not one that no node has got: the API server binds none that is being deleted. Where its node
+// never answers, a person may confirm that it does not.
 func Lives(pod *corev1.Pod) bool {
-	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || confirmedStopped(pod) {
 		return false
 	}
 	return pod.DeletionTimestamp == nil || pod.Spec.NodeName != ""

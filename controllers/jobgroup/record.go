@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobgroup
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/notify"
+)
+
+// record writes what was decided and made, if it changes anything, on the version of the group that the decision rests on,
+// together with what is owed to the receivers if the group has ended with it. Only then is a member executed.
+func (s *scope) record(ctx context.Context) error {
+	next := s.group.DeepCopy()
+	next.Status = s.plan.Status
+	ended := next.Status.Phase.Terminal() && !s.group.Status.Phase.Terminal()
+	if equality.Semantic.DeepEqual(next.Status, s.group.Status) {
+		return nil
+	}
+	if ended {
+		queue, err := s.queue(ctx)
+		if err != nil {
+			return err
+		}
+		next.Status.Announcements = notify.OwedByGroup(next, queue)
+	}
+	if err := s.Client.Status().Update(ctx, next); err != nil {
+		return fmt.Errorf("recording on %s: %w", s.where(), err)
+	}
+	if ended {
+		s.log.Info("group ended", "phase", next.Status.Phase, "reason", next.Status.Reason, "settled", next.Status.Settled)
+	}
+	s.group = next
+	return nil
+}
+
+// queue returns the JobQueue whose receivers hear of the group, nil if it does not exist.
+func (s *scope) queue(ctx context.Context) (*batchv1alpha1.JobQueue, error) {
+	queue := &batchv1alpha1.JobQueue{}
+	err := s.Client.Get(ctx, types.NamespacedName{Namespace: s.group.Namespace, Name: notify.QueueOfGroup(s.group)}, queue)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the queue of %s: %w", s.where(), err)
+	}
+	return queue, nil
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobqueue
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/admission"
+	"reprise.dev/reprise/internal/ledger"
+)
+
+// Startup is the start-up throttle of queues that set none of their own.
+type Startup struct {
+	// Window is how long it lasts. Zero: off.
+	Window time.Duration
+	// Stagger is the time between the opening of one slot and the next.
+	Stagger time.Duration
+	// BurstLimit is how many runs are admitted per slot during the window.
+	BurstLimit int
+}
+
+// limits returns the rules of a queue that are in force.
+func (d *Dispatcher) limits(jq *batchv1alpha1.JobQueue) admission.Limits {
+	l := admission.LimitsOf(jq)
+	l.Startup = d.startup(jq)
+	return l
+}
+
+// startup returns the throttle of a queue: what it says itself wins over the manager's defaults.
+func (d *Dispatcher) startup(jq *batchv1alpha1.JobQueue) admission.Startup {
+	own := ptr.Deref(jq.Spec.Startup, batchv1alpha1.QueueStartup{})
+	s := admission.Startup{Since: d.leadingSince(), Window: d.Startup.Window, Stagger: d.Startup.Stagger, BurstLimit: d.Startup.BurstLimit}
+	if own.WindowSeconds != nil {
+		s.Window = time.Duration(*own.WindowSeconds) * time.Second
+	}
+	if own.StaggerSeconds != nil {
+		s.Stagger = time.Duration(*own.StaggerSeconds) * time.Second
+	}
+	if own.BurstLimit != nil {
+		s.BurstLimit = int(*own.BurstLimit)
+	}
+	if s.Window <= 0 {
+		return admission.Startup{}
+	}
+	s.Offset = admission.Offset(jq.Namespace, jq.Name, s.Stagger)
+	return s
+}
+
+// leadingSince is when this process could first admit: it leads, and every orphan was evaluated.
+func (d *Dispatcher) leadingSince() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.since.IsZero() {
+		d.since = d.Clock.Now()
+	}
+	return d.since
+}
+
+// book is what the ledger of the queue remembers, nothing before this process has taken the queue over.
+func (q *queue) book() admission.Book {
+	if q.ledger == nil {
+		return admission.Book{}
+	}
+	m := q.ledger.Memory()
+	b := admission.Book{DirectInRow: int(m.DirectInRow)}
+	for _, a := range m.RecentAdmissions {
+		b.Recent = append(b.Recent, admission.Admitted{At: a.At.Time, Count: int(a.Count)})
+	}
+	return b
+}
+
+// memory is the book as the ledger stores it.
+func memory(b admission.Book) ledger.Memory {
+	m := ledger.Memory{DirectInRow: count(b.DirectInRow)}
+	for _, a := range b.Recent {
+		m.RecentAdmissions = append(m.RecentAdmissions, batchv1alpha1.Admissions{At: metav1.NewTime(a.At), Count: count(a.Count)})
+	}
+	return m
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package direct
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+)
+
+// exchange is one request and what is known of it so far.
+type exchange struct {
+	*Front
+	r   *http.Request
+	w   *answer
+	to  route
+	cut context.CancelCauseFunc
+
+	user   user
+	queue  *batchv1alpha1.JobQueue
+	wish   wish
+	target *url.URL
+
+	body        *body
+	reservation string
+	// queued is when the request began to wait, granted when it had its slot, ended when the call to the upstream had ended.
+	queued, granted, ended time.Time
+}
+
+// serve serves one request. It says whether its connection must be broken, since the answer broke off.
+func (f *Front) serve(w http.ResponseWriter, r *http.Request) (broken bool) {
+	x := &exchange{Front: f, r: r, w: newAnswer(w, f.timing.write)}
+	defer x.w.finish()
+	p := f.gate.enter()
+	if p == nil {
+		defer f.gate.leave()
+		p = x.serve()
+	} else if f.gate.closed() {
+		w.Header().Set("Connection", "close")
+	}
+	if status, _ := x.w.sent(); p != nil && status == 0 && p.status != statusClientGone {
+		p.write(x.w)
+	} else {
+		broken = p != nil
+	}
+	x.report(p)
+	if x.body != nil {
+		x.body.stop(f.timing.linger)
+	} else if r.ContentLength != 0 {
+		// The server reads what is left of the body before it answers.
+		_ = x.w.control.SetReadDeadline(time.Now().Add(f.timing.linger))
+	}
+	return broken
+}
+
+// serve goes through the steps of a request, and returns why it came to no good end.
+func (x *exchange) serve() (p *problem) {
+	ctx, cut := context.WithCancelCause(x.r.Context())
+	defer cut(nil)
+	defer context.AfterFunc(x.cutting, func() { cut(shuttingDown()) })()
+	x.cut = cut
+	if x.to, p = routed(x.r); p != nil {
+		return p
+	}
+	if x.user, p = x.users.user(ctx, x.r); p != nil {
+		return p
+	}
+	if x.to.run != "" {
+		return x.retry(ctx)
+	}
+	if p = x.admit(ctx); p != nil {
+		return p
+	}
+	return x.direct(ctx)
+}
+
+// admit finds out whether the request may wait for a slot of its queue. Rights come first: nothing is said about a queue to
+// someone who may not use it.
+func (x *exchange) admit(ctx context.Context) (p *problem) {
+	if p = x.rights.mayCreate(ctx, x.user, x.to.namespace, "directreservations"); p != nil {
+		return p
+	}
+	if x.queue, p = x.Front.queue(ctx, x.to.namespace, x.to.queue); p != nil {
+		return p
+	}
+	direct := x.queue.Spec.Direct
+	if x.wish, p = wished(x.r.Header, direct); p != nil {
+		return p
+	}
+	if code, message, ok := x.Fit(x.queue, x.wish.typeName, x.wish.claims); !ok {
+		return refuse(http.StatusBadRequest, code, "%s", message)
+	}
+	if x.target, p = target(direct.Upstream, x.to.rest, x.r.URL.RawQuery); p != nil {
+		return p
+	}
+	if limit := maxBodyOf(direct); x.r.ContentLength > limit {
+		return tooLarge(limit)
+	}
+	return nil
+}
+
+// direct waits for a slot, and uses it. Whatever happens, the slot is given back.
+func (x *exchange) direct(ctx context.Context) *problem {
+	leave, p := x.line.join(x.queue)
+	if p != nil {
+		return p
+	}
+	defer leave()
+	x.body = newBody(x.r, x.w.control, maxBodyOf(x.queue.Spec.Direct), x.Clock, x.cut)
+	x.w.spent = func() bool { return x.r.ProtoMajor == 1 && !x.body.whole() }
+	if p := x.body.begun(ctx, x.timing.start); p != nil {
+		return p
+	}
+	if p := cause(ctx); p != nil {
+		return p
+	}
+	x.queued = x.Clock.Now()
+	h, p := x.reserve(ctx, x.wanted())
+	if p != nil {
+		return p
+	}
+	defer h.end()
+	x.reservation = h.key.Name
+	if p := h.await(ctx, x.queued.Add(waitOf(x.queue.Spec.Direct))); p != nil {
+		return p
+	}
+	leave()
+	return x.use(ctx, h)
+}
+
+// use calls the upstream while the slot is the request's.
+func (x *exchange) use(ctx context.Context, h *hold) *problem {
+	x.granted = x.Clock.Now()
+	defer func() { x.ended = x.Clock.Now() }()
+	keeping, stop := context.WithCancel(ctx)
+	kept, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(kept)
+		h.keep(keeping, x.granted.Add(timeoutOf(x.queue.Spec.Direct)), x.cut)
+	}()
+	go func() {
+		defer close(watched)
+		x.body.watch(keeping, x.timing.idle)
+	}()
+	defer func() {
+		stop()
+		<-kept
+		<-watched
+	}()
+	defer context.AfterFunc(ctx, x.w.sever)()
+
+	added, p := x.added(ctx, x.queue)
+	if p == nil {
+		p = x.call(ctx, &call{to: x.target, reservation: h.key.Name, added: added, body: x.body, egress: x.Egress})
+	}
+	// What cut the request explains its end better than what came of it.
+	if why := cause(ctx); p != nil && why != nil {
+		return why
+	}
+	return p
+}
+
+func (x *exchange) call(ctx context.Context, c *call) *problem {
+	err := c.pass(ctx, x.w, x.r)
+	switch {
+	case err == nil:
+		return nil
+	case x.w.unread():
+		return refuse(http.StatusRequestTimeout, "AnswerUnread", "the client did not read the answer within %s", x.timing.write)
+	default:
+		return c.failed(err)
+	}
+}
+
+// cause returns why a request was cut, nil if it was not.
+func cause(ctx context.Context) *problem {
+	err := context.Cause(ctx)
+	if p := (*problem)(nil); err == nil || errors.As(err, &p) {
+		return p
+	}
+	return refuse(statusClientGone, "ClientGone", "the client went away")
+}
+
+// report writes the log line of a request. What nobody has proved to be a user is no line: anybody could fill the log.
+func (x *exchange) report(p *problem) {
+	status, sent := x.w.sent()
+	if status == 0 && p != nil {
+		status = p.status
+	}
+	fields := []any{
+		"user", x.user.Username, "namespace", x.to.namespace, "method", x.r.Method, "path", cutTo(x.r.URL.EscapedPath(), maxErrorText),
+		"status", status, "bytesOut", sent,
+	}
+	if x.to.queue != "" {
+		fields = append(fields, "queue", x.to.queue, "reservation", x.reservation, "waitedSeconds", between(x.queued, x.granted, x.Clock.Now()),
+			"heldSeconds", between(x.granted, x.ended, x.Clock.Now()))
+	}
+	if x.body != nil {
+		fields = append(fields, "bytesIn", x.body.taken())
+	}
+	if p != nil {
+		fields = append(fields, "code", p.code)
+	}
+	if p != nil && p.cause != nil {
+		fields = append(fields, "cause", p.cause.Error())
+	}
+	log := x.Log
+	if x.user.Username == "" {
+		log = log.V(1)
+	}
+	log.Info("request", fields...)
+}
+
+// between is the time from the one to the other in seconds, or until now if the other has not come.
+func between(from, to, now time.Time) float64 {
+	if from.IsZero() {
+		return 0
+	}
+	if to.IsZero() {
+		to = now
+	}
+	return to.Sub(from).Round(time.Millisecond).Seconds()
+}

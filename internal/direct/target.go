@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package direct
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+)
+
+// maxDecodings is how often a path is decoded in the search for dots: a server behind the upstream may decode once more.
+const maxDecodings = 3
+
+// target returns the address to call: the upstream with the rest of the request's path, still escaped, and its query. It is never
+// above the upstream's own path.
+func target(upstream, rest, query string) (*url.URL, *problem) {
+	u, err := url.Parse(upstream)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil {
+		// The address is not quoted: it is the queue's owner's, not the client's.
+		return nil, refuse(http.StatusBadGateway, "InvalidUpstream", "spec.direct.upstream of the queue is no http or https address")
+	}
+	if !stays(rest) {
+		return nil, refuse(http.StatusBadRequest, "InvalidPath", "the path must hold neither '.' nor '..' as a segment, in any spelling, nor control characters")
+	}
+	base := strings.TrimRight(u.EscapedPath(), "/")
+	path := base + rest
+	if rest == "" {
+		path = u.EscapedPath()
+	}
+	u.RawPath = path
+	if u.Path, err = url.PathUnescape(path); err != nil {
+		return nil, refuse(http.StatusBadRequest, "InvalidPath", "the path is not properly escaped")
+	}
+	u.RawQuery, u.Fragment = strings.ReplaceAll(query, " ", "%20"), "" // HTTP/2 lets a space through, which would end the request line of HTTP/1
+	return u, nil
+}
+
+// stays says whether a path leads nowhere but down, however often it is decoded, and whatever counts as a separator.
+func stays(path string) bool {
+	for range maxDecodings {
+		for segment := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '/' || r == '\\' }) {
+			name, _, _ := strings.Cut(segment, ";") // some servers cut parameters off before they look at dots
+			if name == "." || name == ".." {
+				return false
+			}
+		}
+		if strings.ContainsFunc(path, unicode.IsControl) {
+			return false
+		}
+		decoded, err := url.PathUnescape(path)
+		if err != nil || decoded == path {
+			return true
+		}
+		path = decoded
+	}
+	return true
+}
