@@ -53,6 +53,18 @@ func (w *world) behind() {
 	}
 }
 
+// blind makes the cache show none of the runs and groups there are.
+func (w *world) blind() {
+	w.faults.List = func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return nil }
+}
+
+// refuses makes the API server create nothing.
+func (w *world) refuses(why error) {
+	w.faults.Create = func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+		return apierrors.NewForbidden(schema.GroupResource{Group: "batch.reprise.dev"}, o.GetName(), why)
+	}
+}
+
 // works ends all faults.
 func (w *world) works() { w.faults = interceptor.Funcs{} }
 
@@ -183,7 +195,7 @@ func TestARunThatTheCacheDoesNotShowYetIsUnsettledAllTheSame(t *testing.T) {
 	w.create(forbid)
 	w.at(time.Minute)
 	w.pass()
-	w.faults.List = func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return nil }
+	w.blind()
 	w.pass()
 	w.Expect(w.active()).To(Equal(minutes(1)))
 	w.at(2 * time.Minute)

@@ -43,7 +43,7 @@ func notBefore(t time.Time) func(*Entry) { return func(e *Entry) { e.NotBefore =
 func ofChain(root string) func(*Entry) {
 	return func(e *Entry) { e.ChainUID = types.UID("uid-" + root) }
 }
-func ofType(kind string) func(*Entry)    { return func(e *Entry) { e.Type = kind } }
+func ofType(kind string) func(*Entry) { return func(e *Entry) { e.Type = kind } }
 
 // claiming claims a resource; several of them are given in the order of their names.
 func claiming(resource string, count int) func(*Entry) {

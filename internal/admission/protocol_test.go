@@ -21,6 +21,7 @@ type world struct {
 	claims  []Entry               // sent, not yet arrived
 	unknown []types.UID           // claims whose answer was lost
 	limits  Limits
+	book    Book
 	version uint64
 }
 
@@ -34,6 +35,10 @@ func disturb(t *rapid.T) {
 	w := &world{
 		q: NewQueue(), objects: map[types.UID]Entry{}, events: map[types.UID][]Entry{},
 		limits: Limits{Limit: rapid.IntRange(1, 3).Draw(t, "limit")},
+	}
+	if rapid.Bool().Draw(t, "types and resources") {
+		w.limits.Types, w.limits.Resources = map[string]int{"a": 1, "b": 2}, map[string]int{"r": 2, "s": 1}
+		w.limits.MaxConsecutive = rapid.IntRange(0, 2).Draw(t, "maxConsecutive")
 	}
 	t.Repeat(map[string]func(*rapid.T){
 		"":        w.check,
@@ -50,19 +55,31 @@ func disturb(t *rapid.T) {
 }
 
 func (w *world) check(t *rapid.T) {
-	held, chains := 0, map[types.UID]string{}
+	held, chains := newUse(), map[types.UID]string{}
+	slots := 0
 	for _, e := range w.objects {
 		if !e.Holds {
 			continue
 		}
-		held++
+		slots++
+		held.add(e.Type, e.Claims, 1)
 		if other := chains[e.ChainUID]; other != "" && e.ChainUID != "" {
 			t.Fatalf("%s and %s of one chain are at work", other, e.Name)
 		}
 		chains[e.ChainUID] = e.Name
 	}
-	if held > w.limits.Limit {
-		t.Fatalf("%d slots are in use, of %d", held, w.limits.Limit)
+	if slots > w.limits.Limit {
+		t.Fatalf("%d slots are in use, of %d", slots, w.limits.Limit)
+	}
+	for kind, limit := range w.limits.Types {
+		if held.types[kind] > limit {
+			t.Fatalf("%d slots of type %s are in use, of %d", held.types[kind], kind, limit)
+		}
+	}
+	for name, capacity := range w.limits.Resources {
+		if held.resources[name] > capacity {
+			t.Fatalf("%d of resource %s are in use, of %d", held.resources[name], name, capacity)
+		}
 	}
 }
 
@@ -93,7 +110,21 @@ func (w *world) create(t *rapid.T) {
 	case 1:
 		e.ChainUID = "shared"
 	}
+	if w.limits.Types != nil {
+		drawFittingNeed(t, &e)
+	}
 	w.write(e)
+}
+
+// drawFittingNeed gives an entry a type and claims that the queue of a world has.
+func drawFittingNeed(t *rapid.T, e *Entry) {
+	e.Type = rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "type")
+	if n := rapid.IntRange(0, 2).Draw(t, "r"); n > 0 {
+		e.Claims = append(e.Claims, Claim{"r", n})
+	}
+	if rapid.IntRange(0, 2).Draw(t, "s") == 0 {
+		e.Claims = append(e.Claims, Claim{"s", 1})
+	}
 }
 
 // edit is a write that the queue did not ask for.
@@ -108,7 +139,10 @@ func (w *world) finish(t *rapid.T) {
 }
 
 func (w *world) decide(*rapid.T) {
-	d := Decide(w.q, w.limits, Book{}, epoch, 2)
+	d := Decide(w.q, w.limits, w.book, epoch, 2)
+	if len(d.Admit) > 0 {
+		w.book = d.Book
+	}
 	for _, e := range d.Admit {
 		if w.q.Assume(e.UID, e.ResourceVersion) {
 			w.claims = append(w.claims, e)
@@ -140,7 +174,7 @@ func (w *world) arrive(t *rapid.T) {
 		w.unknown = append(w.unknown, e.UID)
 	case landed:
 		w.q.Upsert(e)
-	default:
+	case w.q.items[e.UID].entry.ResourceVersion == e.ResourceVersion: // else there may be a later claim on the way
 		w.q.Conflict(e.UID)
 	}
 }

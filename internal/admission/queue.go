@@ -141,15 +141,16 @@ func (q *Queue) Assume(uid types.UID, resourceVersion uint64) bool {
 	return true
 }
 
-// Unassume tells that the claim was never sent or has definitely failed, and that the version may be claimed again.
+// Unassume tells that the claim of the known version was never sent or has definitely failed, and that the version may be
+// claimed again.
 func (q *Queue) Unassume(uid types.UID) {
 	if it := q.items[uid]; it != nil && it.assumed {
 		q.change(uid, func(it *item) { it.assumed = false })
 	}
 }
 
-// Conflict tells that the claim has failed because the object has a newer version. It is not claimed again until that version
-// is told, but keeps its place.
+// Conflict tells that the claim of the known version has failed because the object has a newer one. It is not claimed again
+// until that version is told, but what it would use is left for it.
 func (q *Queue) Conflict(uid types.UID) {
 	if it := q.items[uid]; it != nil && it.assumed {
 		q.change(uid, func(it *item) { it.assumed, it.outdated = false, true })

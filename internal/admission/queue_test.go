@@ -11,7 +11,9 @@ import (
 var one = Limits{Limit: 1}
 
 // admits returns the names of what the queue would admit.
-func admits(q *Queue, l Limits, now time.Time) []string { return names(Decide(q, l, Book{}, now, 100).Admit) }
+func admits(q *Queue, l Limits, now time.Time) []string {
+	return names(Decide(q, l, Book{}, now, 100).Admit)
+}
 
 func expectAdmits(t *testing.T, q *Queue, l Limits, now time.Time, want ...string) {
 	t.Helper()

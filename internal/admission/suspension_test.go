@@ -11,11 +11,11 @@ func TestSuspension(t *testing.T) {
 			slots: Slots{},
 		},
 		{
-			name:     "a suspended queue admits nobody",
-			slots:    Slots{Limits: Limits{Limit: 5, Suspend: true}},
-			code:     CodeSuspended,
-			message:  "the queue is suspended",
-			scope: Everyone,
+			name:    "a suspended queue admits nobody",
+			slots:   Slots{Limits: Limits{Limit: 5, Suspend: true}},
+			code:    CodeSuspended,
+			message: "the queue is suspended",
+			scope:   Everyone,
 		},
 	})
 }

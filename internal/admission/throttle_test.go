@@ -37,7 +37,7 @@ func TestThrottle(t *testing.T) {
 			scope: Everyone, until: at(15),
 		},
 		{
-			name: "as many runs begin within a window as the burst limit allows, those under earlier managers included",
+			name:  "as many runs begin within a window as the burst limit allows, those under earlier managers included",
 			slots: slots(25, 0, Admitted{At: at(-36), Count: 99}, Admitted{At: at(-35), Count: 9}, full), candidate: run,
 			code: CodeStartupThrottle, message: begin + "(admitted within 1m0s: 15, limit: 15); the next may follow at 2026-03-01T12:00:30Z",
 			scope: Everyone, until: at(30),

@@ -225,7 +225,7 @@ func TestAClientThatGoesAwayFreesItsSlotAtOnce(t *testing.T) {
 				if slots > 0 {
 					await(t, "the end of the call", gone)
 				}
-				g.Eventually(s.log, patience, interval).Should(ContainSubstring(`"status"=499`))
+				g.Eventually(s.log, patience, interval).Should(ContainSubstring(`"code"="ClientGone"`))
 			})
 		}
 	}

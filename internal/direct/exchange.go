@@ -43,7 +43,11 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) (broken bool) {
 		w.Header().Set("Connection", "close")
 	}
 	if status, _ := x.w.sent(); p != nil && status == 0 && p.status != statusClientGone {
-		p.write(x.w)
+		told := *p // it may be others' problem too
+		if told.reservation == "" {
+			told.reservation = x.reservation
+		}
+		told.write(x.w)
 	} else {
 		broken = p != nil
 	}
@@ -151,7 +155,10 @@ func (x *exchange) use(ctx context.Context, h *hold) *problem {
 		<-kept
 		<-watched
 	}()
-	defer context.AfterFunc(ctx, x.w.sever)()
+	defer context.AfterFunc(ctx, func() {
+		x.w.sever()
+		_ = x.body.Close() // the transport does not end before what it reads does
+	})()
 
 	added, p := x.added(ctx, x.queue)
 	if p == nil {

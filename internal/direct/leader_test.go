@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
@@ -58,7 +59,10 @@ func lead(t *testing.T, ns string, slots int32) *leader {
 					return
 				}
 				if d, ok := e.Object.(*batchv1alpha1.DirectReservation); ok {
-					if l.known[d.Name] = d; e.Type == "DELETED" {
+					if last := l.known[d.Name]; last == nil || newer(d, last) { // than the leader's own write
+						l.known[d.Name] = d
+					}
+					if e.Type == watch.Deleted {
 						delete(l.known, d.Name)
 					}
 				}
