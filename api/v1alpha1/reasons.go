@@ -88,6 +88,8 @@ const (
 	ReasonSignOfLife = "SignOfLife"
 	// ReasonConfirmedByPerson: a person has confirmed that nothing of the work lives.
 	ReasonConfirmedByPerson = "ConfirmedByPerson"
+	// ReasonUIDMismatch: the annotation confirm-stopped does not hold the UID of the run, and is ignored.
+	ReasonUIDMismatch = "UIDMismatch"
 	// ReasonUnknownType: the queue lists types, and the type of the run or reservation is not among them.
 	ReasonUnknownType = "UnknownType"
 	// ReasonUnknownResource: the queue does not have a resource that is claimed.

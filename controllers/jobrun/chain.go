@@ -20,7 +20,7 @@ import (
 // chain brings the runs of a chain up to date with each other, the root last: once it tells of the end, everything else is
 // told. It is the root's reconcile that sees to it. A chain of one run said everything with its outcome.
 func (s *scope) chain(ctx context.Context) error {
-	if !run.IsRoot(s.run) || s.run.Status.Retry == nil {
+	if !run.IsRoot(s.run) || (s.run.Status.Retry == nil && !givenUp(s.run)) {
 		return nil
 	}
 	list := &batchv1alpha1.JobRunList{}
@@ -65,15 +65,15 @@ func (s *scope) complete(ctx context.Context, list *batchv1alpha1.JobRunList) er
 }
 
 // tell writes into a run that has ended how its chain stands, if that is news, and returns the run as it is then. The
-// receivers are owed the news if the chain has failed for good because the retry of this run was deleted; in every other
-// case the outcome of the failing run said so.
+// receivers are owed the news if the chain has failed for good because the retry of this run was deleted, or was given up
+// before it was made; in every other case the outcome of the failing run said so.
 func (s *scope) tell(ctx context.Context, r *batchv1alpha1.JobRun, runs []batchv1alpha1.JobRun, queue *batchv1alpha1.JobQueue) (*batchv1alpha1.JobRun, error) {
 	if !r.Status.Phase.Terminal() || r.Status.Reason == batchv1alpha1.ReasonSuperseded || r.Status.Reason == batchv1alpha1.ReasonRetryRefused {
 		return r, nil
 	}
 	next := r.DeepCopy()
 	retry.Tell(next, runs, s.now)
-	if forGood(next) && !forGood(r) && deleted(r.Status.Retry, runs) {
+	if forGood(next) && !forGood(r) && (r.Status.Retry == nil || deleted(r.Status.Retry, runs)) {
 		next.Status.Announcements = notify.Add(next.Status.Announcements, notify.PermanentFailure(queue))
 	}
 	if equality.Semantic.DeepEqual(next.Status, r.Status) {
@@ -84,6 +84,11 @@ func (s *scope) tell(ctx context.Context, r *batchv1alpha1.JobRun, runs []batchv
 	}
 	s.Queues.Wrote(next)
 	return next, nil
+}
+
+// givenUp reports whether a failed run still says that a retry follows, although it was asked to end before that was made.
+func givenUp(r *batchv1alpha1.JobRun) bool {
+	return meta.IsStatusConditionTrue(r.Status.Conditions, batchv1alpha1.ConditionReconciling) && r.Status.Phase.Terminal() && !retry.Decide(r).Due
 }
 
 // forGood reports whether the run says that its chain has failed for good.

@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/admission"
 	"reprise.dev/reprise/internal/run"
 )
 
@@ -21,7 +22,7 @@ const creatorPatience = 30 * time.Second
 // queued deals with what can befall a run that waits. Most runs need nothing: their queue admits them.
 func (s *scope) queued(ctx context.Context) (ctrl.Result, error) {
 	if halt := run.Halted(s.run); halt != nil {
-		return ctrl.Result{}, s.finish(ctx, end{phase: halt.Phase, reason: halt.Reason, message: halt.Message + " before it started", stopped: true})
+		return ctrl.Result{}, s.finish(ctx, end{phase: halt.Phase, reason: halt.Reason, message: halt.Message + "; the run had not started", stopped: true})
 	}
 	if reason, message, err := s.missingOwner(ctx); reason != "" || err != nil {
 		return s.hold(ctx, reason, message, err)
@@ -35,8 +36,13 @@ func (s *scope) queued(ctx context.Context) (ctrl.Result, error) {
 	if result, done, err := s.creator(ctx); done || err != nil {
 		return result, err
 	}
-	if queue, err := s.queue(ctx); queue == nil || err != nil {
+	queue, err := s.queue(ctx)
+	if queue == nil || err != nil {
 		return s.missingQueue(ctx, err)
+	}
+	if why, fits := s.fits(queue); !fits {
+		_, err = s.hold(ctx, why.Code, why.Message+"; the run waits for the queue to change", nil)
+		return ctrl.Result{}, err // the dispatcher tells when it has
 	}
 	return ctrl.Result{}, s.unhold(ctx)
 }
@@ -97,6 +103,12 @@ func (s *scope) scheduledJob(ctx context.Context, name string) (*batchv1alpha1.S
 		return nil, nil
 	}
 	return sj, err
+}
+
+// fits reports whether the queue can ever admit the run as it is, and if not, why.
+func (s *scope) fits(queue *batchv1alpha1.JobQueue) (admission.Reason, bool) {
+	t := run.Template(s.run)
+	return admission.Fit(admission.LimitsOf(queue), t.Type, admission.ClaimsOf(t.Claims))
 }
 
 // missingQueue holds a run whose queue does not exist. The queue "default" does not: the dispatcher creates it.

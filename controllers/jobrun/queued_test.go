@@ -58,6 +58,36 @@ func TestACancelEndsARunThatIsHeldOrUnresolvedToo(t *testing.T) {
 	}
 }
 
+// studio is the queue main with a type and a resource.
+func studio() *batchv1alpha1.JobQueue {
+	q := queue("main")
+	q.Spec.Concurrency = &batchv1alpha1.QueueConcurrency{
+		Types:     []batchv1alpha1.TypeConcurrency{{Name: "story"}},
+		Resources: []batchv1alpha1.QueueResource{{Name: "ollama", Capacity: 1}},
+	}
+	return q
+}
+
+func ofType(kind string) change { return func(r *batchv1alpha1.JobRun) { r.Spec.Type = kind } }
+
+func claiming(name string, count int32) change {
+	return func(r *batchv1alpha1.JobRun) {
+		r.Spec.Claims = []batchv1alpha1.ResourceClaim{{Name: name, Count: count}}
+	}
+}
+
+func TestARunThatItsQueueCanAdmitAgainWaitsInItsTurn(t *testing.T) {
+	g := NewWithT(t)
+	q := studio()
+	b := start(t, q, queued("a", claiming("ollama", 2)))
+	b.step("a")
+	g.Expect(heldFor(b.run("a"))).To(Equal(batchv1alpha1.ReasonExceedsCapacity))
+	q.Spec.Concurrency.Resources[0].Capacity = 2
+	g.Expect(b.api.Update(t.Context(), q)).To(Succeed())
+	b.step("a")
+	g.Expect(heldFor(b.run("a"))).To(BeEmpty())
+}
+
 func TestARunWaitsForAPersonAndSaysWhy(t *testing.T) {
 	for name, c := range map[string]struct {
 		run    *batchv1alpha1.JobRun
@@ -66,6 +96,9 @@ func TestARunWaitsForAPersonAndSaysWhy(t *testing.T) {
 		again  time.Duration
 	}{
 		"its queue does not exist":                      {queued("a"), nil, batchv1alpha1.ReasonQueueNotFound, 0},
+		"its queue lists types, and has not this one":   {queued("a", ofType("stroy")), []client.Object{studio()}, batchv1alpha1.ReasonUnknownType, 0},
+		"its queue does not have what it claims":        {queued("a", claiming("olama", 1)), []client.Object{studio()}, batchv1alpha1.ReasonUnknownResource, 0},
+		"its queue has less than it claims":             {queued("a", claiming("ollama", 2)), []client.Object{studio()}, batchv1alpha1.ReasonExceedsCapacity, 0},
 		"its owner does not exist":                      {queued("a", ownedBy("sj", "uid-sj")), []client.Object{queue("main")}, batchv1alpha1.ReasonOwnerNotFound, creatorPatience},
 		"its owner was made anew, as after a restore":   {queued("a", ownedBy("sj", "uid-of-old")), []client.Object{queue("main"), scheduledJob()}, batchv1alpha1.ReasonOwnerNotFound, creatorPatience},
 		"the ScheduledJob that it names does not exist": {queued("a", naming("sj")), nil, batchv1alpha1.ReasonScheduledJobNotFound, creatorPatience},

@@ -204,6 +204,19 @@ func TestAChainWhoseRetryWasDeletedHasFailedForGoodAndTheReceiversHearOfItOnce(t
 	g.Expect(b.writes).To(Equal(1))
 }
 
+func TestAChainThatIsCancelledBeforeItsRetryIsMadeHasFailedForGoodAndTheReceiversHearOfItOnce(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("a", failed(true), cancelled))
+	b.step("a")
+	b.step("a")
+	r := b.run("a")
+	g.Expect(r.Status.Retry).To(BeNil())
+	g.Expect(meta.IsStatusConditionTrue(r.Status.Conditions, batchv1alpha1.ConditionFailed)).To(BeTrue())
+	g.Expect(meta.FindStatusCondition(r.Status.Conditions, batchv1alpha1.ConditionReconciling)).To(BeNil())
+	g.Expect(r.Status.Announcements).To(ConsistOf(HaveField("Event", "job.run.permanently_failed")))
+	g.Expect(b.runs()).To(HaveLen(1))
+}
+
 func TestOnlyTheRootLooksAfterItsChain(t *testing.T) {
 	g := NewWithT(t)
 	b := start(t, queue("main"), queued("a", failed(true), withRetry("a-r1", "uid-a-r1")), queued("a-r1", child("a"), completed))

@@ -52,6 +52,8 @@ type end struct {
 	message string
 	result  *batchv1alpha1.WorkResult
 	stopped bool
+	// confirmation is what a person has said about the stop of the work, if that was needed to end it.
+	confirmation string
 }
 
 // finish writes the outcome of the run, together with what follows from it alone: whether its chain goes on, and what is
@@ -64,6 +66,10 @@ func (s *scope) finish(ctx context.Context, e end) error {
 	err = s.write(ctx, func(r *batchv1alpha1.JobRun) {
 		r.Status.Result = e.result
 		run.Finish(r, e.phase, e.reason, bounded(e.message), e.stopped, s.now)
+		meta.RemoveStatusCondition(&r.Status.Conditions, batchv1alpha1.ConditionStale)
+		if e.confirmation != "" {
+			sayConfirmed(r, e.confirmation, s.now)
+		}
 		forGood := retry.Conclude(r, s.now)
 		r.Status.Announcements = notify.Owed(r, queue, forGood)
 	})

@@ -25,6 +25,7 @@ import (
 	"reprise.dev/reprise/controllers/ending"
 	"reprise.dev/reprise/controllers/index"
 	"reprise.dev/reprise/internal/creator"
+	jobwork "reprise.dev/reprise/internal/executor/job"
 	"reprise.dev/reprise/internal/run"
 	"reprise.dev/reprise/internal/schedule"
 )
@@ -38,6 +39,9 @@ const workers = 64
 // SetupWithManager starts the reconciler once the manager leads. holds announces runs that the dispatcher has something to
 // tell about.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, holds source.Source) error {
+	if r.Recorder == nil {
+		r.Recorder = mgr.GetEventRecorder("reprise")
+	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("jobrun").
 		For(&batchv1alpha1.JobRun{}, builder.WithPredicates(predicate.NewPredicateFuncs(needsAttention))).
@@ -45,6 +49,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, holds source.Source) err
 		Watches(&batchv1alpha1.ScheduledJob{}, handler.EnqueueRequestsFromMapFunc(latestOf)).
 		Watches(&batchv1alpha1.ScheduledJob{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(appears)).
 		Watches(&batchv1alpha1.JobGroup{}, handler.EnqueueRequestsFromMapFunc(r.unnamed)).
+		Watches(&batchv1alpha1.JobQueue{}, handler.EnqueueRequestsFromMapFunc(r.atWorkIn), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(worksFor), builder.WithPredicates(labelled)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(worksFor), builder.WithPredicates(labelled, podEnds)).
 		WatchesRawSource(holds).
@@ -147,6 +152,23 @@ func (r *Reconciler) unnamed(ctx context.Context, o client.Object) []reconcile.R
 	return requests
 }
 
+// atWorkIn returns the Running runs of a queue, which may be stale by what the queue says now.
+func (r *Reconciler) atWorkIn(ctx context.Context, o client.Object) []reconcile.Request {
+	runs := &batchv1alpha1.JobRunList{}
+	atWork := client.MatchingFields{index.Phase: string(batchv1alpha1.JobRunRunning)}
+	if err := r.Client.List(ctx, runs, client.InNamespace(o.GetNamespace()), atWork, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "finding the runs at work in a queue", "namespace", o.GetNamespace(), "queue", o.GetName())
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range runs.Items {
+		if w := &runs.Items[i]; run.Queue(w) == o.GetName() {
+			requests = append(requests, request(w.Namespace, w.Name))
+		}
+	}
+	return requests
+}
+
 // worksFor returns the run that a Job or pod works for.
 func worksFor(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{request(o.GetNamespace(), o.GetLabels()[batchv1alpha1.LabelRun])}
@@ -165,15 +187,15 @@ var appears = predicate.Funcs{
 	GenericFunc: func(event.GenericEvent) bool { return false },
 }
 
-// podEnds lets pass what can complete a stop: a pod that has ended or is gone.
+// podEnds lets pass what can complete a stop: a pod that has ended, is gone, or is confirmed to be.
 var podEnds = predicate.Funcs{
 	CreateFunc:  func(event.CreateEvent) bool { return false },
-	UpdateFunc:  func(e event.UpdateEvent) bool { return ended(e.ObjectNew) && !ended(e.ObjectOld) },
+	UpdateFunc:  func(e event.UpdateEvent) bool { return !lives(e.ObjectNew) && lives(e.ObjectOld) },
 	DeleteFunc:  func(event.DeleteEvent) bool { return true },
 	GenericFunc: func(event.GenericEvent) bool { return false },
 }
 
-func ended(o client.Object) bool {
+func lives(o client.Object) bool {
 	p, ok := o.(*corev1.Pod)
-	return ok && (p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed)
+	return ok && jobwork.Lives(p)
 }

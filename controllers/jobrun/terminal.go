@@ -8,6 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/executor"
 	"reprise.dev/reprise/internal/run"
 )
 
@@ -37,9 +38,25 @@ func (s *scope) confirmStopped(ctx context.Context) (ctrl.Result, error) {
 			return ctrl.Result{}, err
 		}
 		if !ev.Stopped {
-			s.log.V(1).Info("the slot stays held until the work has stopped", "detail", ev.Detail)
-			return ctrl.Result{RequeueAfter: ev.RecheckAfter, Priority: new(0)}, nil
+			return s.freeByWord(ctx, ev)
 		}
 	}
 	return ctrl.Result{}, s.write(ctx, func(r *batchv1alpha1.JobRun) { run.Free(r) })
+}
+
+// freeByWord frees the slot of a run whose work cannot be seen to have stopped if a person has confirmed that it has.
+func (s *scope) freeByWord(ctx context.Context, ev executor.Evidence) (ctrl.Result, error) {
+	word, err := s.confirmation(ctx, ev)
+	if err != nil || word == "" {
+		s.log.V(1).Info("the slot stays held until the work has stopped", "detail", ev.Detail)
+		return ctrl.Result{RequeueAfter: ev.RecheckAfter, Priority: new(0)}, err
+	}
+	err = s.write(ctx, func(r *batchv1alpha1.JobRun) {
+		run.Free(r)
+		sayConfirmed(r, word, s.now)
+	})
+	if err == nil {
+		s.confirmed(word)
+	}
+	return ctrl.Result{}, err
 }

@@ -18,28 +18,46 @@ import (
 
 // work watches over a Running run of this process.
 func (s *scope) work(ctx context.Context) (ctrl.Result, error) {
-	if halt := run.Halted(s.run); halt != nil && halt.Phase == batchv1alpha1.JobRunCancelled {
-		return ctrl.Result{}, s.write(ctx, func(r *batchv1alpha1.JobRun) { run.BeginCancel(r, s.now) })
-	}
-	if quiet, err := s.quiet(ctx); quiet || err != nil {
-		return ctrl.Result{}, err
+	if s.cancelled() {
+		return ctrl.Result{}, s.beginCancel(ctx)
 	}
 	ex := s.Executors.For(s.run)
 	if ex == nil {
 		return ctrl.Result{}, s.finish(ctx, end{phase: batchv1alpha1.JobRunFailed, reason: batchv1alpha1.ReasonInvalidWork, message: noWork, stopped: true})
 	}
-	ev, err := ex.Look(ctx, s.run)
+	quiet, err := s.quiet(ctx)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	switch ev.Life {
-	case executor.Ended:
-		return ctrl.Result{}, s.finish(ctx, outcome(ev))
-	case executor.Alive:
-		return ctrl.Result{RequeueAfter: ev.RecheckAfter, Priority: new(0)}, nil
-	default:
-		return ctrl.Result{}, s.resume(ctx, ev)
+	ev := executor.Evidence{Life: executor.Alive}
+	if !quiet {
+		if ev, err = ex.Look(ctx, s.run); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
+	if ev.Life == executor.Alive {
+		return s.alive(ctx, ex, ev)
+	}
+	return ctrl.Result{}, s.over(ctx, ev)
+}
+
+// cancelled reports whether the work is not wanted any more. That a creator only wants nothing more to begin is no reason to
+// end what has.
+func (s *scope) cancelled() bool {
+	halt := run.Halted(s.run)
+	return halt != nil && halt.Phase == batchv1alpha1.JobRunCancelled
+}
+
+func (s *scope) beginCancel(ctx context.Context) error {
+	return s.write(ctx, func(r *batchv1alpha1.JobRun) { run.BeginCancel(r, s.now) })
+}
+
+// over deals with a Running run whose work does not go on.
+func (s *scope) over(ctx context.Context, ev executor.Evidence) error {
+	if ev.Life == executor.Ended {
+		return s.finish(ctx, outcome(ev))
+	}
+	return s.resume(ctx, ev)
 }
 
 // noWork is why a run ends that was resolved to nothing, which only a hand-made status can bring about.
@@ -80,6 +98,8 @@ func (s *scope) resume(ctx context.Context, ev executor.Evidence) error {
 		return err
 	}
 	switch {
+	case s.cancelled():
+		return s.beginCancel(ctx)
 	case s.run.Status.JobName == "":
 		return s.finish(ctx, end{
 			phase: batchv1alpha1.JobRunFailed, reason: batchv1alpha1.ReasonCrashRecovery,
@@ -110,17 +130,25 @@ func (s *scope) stop(ctx context.Context) (ctrl.Result, error) {
 			return ctrl.Result{}, err
 		}
 	}
+	var word string
 	if !ev.Stopped {
-		s.log.V(1).Info("waiting for the work to stop", "detail", ev.Detail)
-		return ctrl.Result{RequeueAfter: ev.RecheckAfter, Priority: new(0)}, nil
+		var err error
+		if word, err = s.confirmation(ctx, ev); err != nil || word == "" {
+			s.log.V(1).Info("waiting for the work to stop", "detail", ev.Detail)
+			return ctrl.Result{RequeueAfter: ev.RecheckAfter, Priority: new(0)}, err
+		}
 	}
 	halt := run.Halted(s.run)
-	e := end{phase: batchv1alpha1.JobRunCancelled, reason: halt.Reason, message: halt.Message, stopped: true}
+	e := end{phase: batchv1alpha1.JobRunCancelled, reason: halt.Reason, message: halt.Message, stopped: true, confirmation: word}
 	if ev.Outcome != nil {
 		e.message = fmt.Sprintf("%s; the work had ended as %s", halt.Message, ev.Outcome.Phase)
 		e.result = ev.Outcome.Result
 	}
-	return ctrl.Result{}, s.finish(ctx, e)
+	err := s.finish(ctx, e)
+	if err == nil && word != "" {
+		s.confirmed(word)
+	}
+	return ctrl.Result{}, err
 }
 
 func outcome(ev executor.Evidence) end {

@@ -48,7 +48,7 @@ func decide(sj *batchv1alpha1.ScheduledJob, all []product, now time.Time) plan {
 	}
 	for _, found := range p.taken {
 		p.state.Made = append(p.state.Made, *found.tick)
-		if !found.ended {
+		if !found.over() {
 			p.state.Active++
 		}
 	}
@@ -59,7 +59,7 @@ func decide(sj *batchv1alpha1.ScheduledJob, all []product, now time.Time) plan {
 // take picks those of the found products that count as fires, one a tick: an edit of the template may have made a tick leave
 // one of each kind. Unless overlap is allowed it depends on what is unsettled besides: the creator that died may have meant
 // it to be Skipped, or to come alone. Then none counts; its tick is decided anew, and finds it. Of several only the oldest
-// that has not ended can have been fired: the later ones overlapped with it.
+// that is not over can have been fired: the later ones overlapped with it.
 func take(overlap schedule.OverlapPolicy, s standing) []product {
 	found := slices.CompactFunc(slices.Clone(s.found), func(a, b product) bool { return a.tick.Equal(*b.tick) })
 	switch {
@@ -69,7 +69,7 @@ func take(overlap schedule.OverlapPolicy, s standing) []product {
 		return nil
 	}
 	for i, p := range found {
-		if !p.ended {
+		if !p.over() {
 			return found[:i+1]
 		}
 	}

@@ -122,6 +122,9 @@ func TestWithOverlapForbiddenAFoundRunIsAFireOnlyIfNothingElseIsUnsettled(t *tes
 		"one that was cancelled has run, and the next tick fires": {
 			hourly(forbid), all(ticked(eight, ended(batchv1alpha1.JobRunCancelled))), "09:30:00", []string{"09:00:00"}, []string{"09:00:00"}, nil,
 		},
+		"one that an earlier namesake left in back-off is what the next tick overlaps with": {
+			hourly(forbid), all(ticked(eight, withoutOwner, inBackOff)), "09:30:00", []string{"(09:00:00)"}, []string{"08:00:00"}, at(nine),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

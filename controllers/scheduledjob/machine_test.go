@@ -159,7 +159,7 @@ func (m *machine) checkFires(t *rapid.T, p plan, f fired) {
 		if alone && beside > 0 {
 			t.Fatalf("tick %s was fired beside %d unsettled", r.tick.Time, beside)
 		}
-		if !r.made.ended {
+		if !r.made.over() {
 			beside++
 		}
 	}

@@ -102,7 +102,7 @@ func recordFire(s *batchv1alpha1.ScheduledJobStatus, f fire) {
 	}
 	s.LastScheduleTime, s.LastRunName = at(f.tick.Time), f.made.object.GetName()
 	known := slices.ContainsFunc(s.Active, func(a batchv1alpha1.ActiveRun) bool { return a.UID == f.made.uid })
-	if known || f.made.ended {
+	if known || f.made.over() {
 		return
 	}
 	s.Active = append(s.Active, f.made.entry())

@@ -12,12 +12,14 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/controllers/index"
+	"reprise.dev/reprise/internal/retry"
 )
 
 func TestARunWakesItsScheduleOnlyWhenThatChangesWhatIsUnsettled(t *testing.T) {
@@ -49,9 +51,64 @@ func TestARunWakesItsScheduleOnlyWhenThatChangesWhatIsUnsettled(t *testing.T) {
 	g.Expect(matters.Create(event.CreateEvent{Object: &waits})).To(BeTrue(), "its fire may be unrecorded")
 	g.Expect(matters.Create(event.CreateEvent{Object: &done})).To(BeFalse())
 	g.Expect(matters.Delete(event.DeleteEvent{Object: &done})).To(BeTrue())
-	r := &Reconciler{}
-	g.Expect(r.scheduledJobOf(t.Context(), &waits)).To(ConsistOf(HaveField("NamespacedName", HaveField("Name", "sj"))))
-	g.Expect(r.scheduledJobOf(t.Context(), &batchv1alpha1.JobRun{})).To(BeEmpty())
+}
+
+func TestAGroupWakesItsScheduleWhenItAppearsEndsOrIsDeleted(t *testing.T) {
+	g := NewWithT(t)
+	group := func(phase batchv1alpha1.JobGroupPhase) *batchv1alpha1.JobGroup {
+		made := grouped(clockTime("07:00:00"), phase)
+		return &made
+	}
+	g.Expect(matters.Create(event.CreateEvent{Object: group(groupWaits)})).To(BeTrue(), "its fire may be unrecorded")
+	g.Expect(matters.Create(event.CreateEvent{Object: group(groupCompleted)})).To(BeFalse())
+	g.Expect(matters.Update(event.UpdateEvent{ObjectOld: group(groupWaits), ObjectNew: group(groupRuns)})).To(BeFalse())
+	g.Expect(matters.Update(event.UpdateEvent{ObjectOld: group(groupRuns), ObjectNew: group(groupCancels)})).To(BeFalse())
+	g.Expect(matters.Update(event.UpdateEvent{ObjectOld: group(groupCancels), ObjectNew: group(groupCompleted)})).To(BeTrue())
+	g.Expect(matters.Delete(event.DeleteEvent{Object: group(groupRuns)})).To(BeTrue())
+}
+
+func TestWhichScheduleIsWoken(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.at(time.Minute)
+	w.pass()
+	first := w.runs()[0]
+	// byHand is a retry by hand: it names only the run that it retries, and once it is resolved the chain.
+	byHand := func(name string, of batchv1alpha1.JobRun, resolved bool) batchv1alpha1.JobRun {
+		r := w.manualRun(name)
+		r.Spec.ScheduledJobRef, r.Spec.RetryOf = nil, of.Name
+		w.Expect(w.api.Create(w.ctx, r)).To(Succeed())
+		if resolved {
+			r.Status.ResolvedSpec = retry.ResolveManual(&of, &first, r)
+			w.Expect(w.api.Status().Update(w.ctx, r)).To(Succeed())
+		}
+		return *r
+	}
+	second := byHand("second", first, true)
+	group := grouped(w.born, groupWaits)
+	group.Namespace = w.ns
+	other := batchv1alpha1.JobRun{}
+	lost := second
+	lost.Spec.RetryOf, lost.Status.ResolvedSpec = "gone", nil
+	for name, c := range map[string]struct {
+		object client.Object
+		woken  bool
+	}{
+		"that of a run":                           {&first, true},
+		"that of a group":                         {&group, true},
+		"none for a run of its own":               {&other, false},
+		"that of a retry by hand":                 {&second, true},
+		"that of one that is yet to be resolved":  {new(byHand("third", first, false)), true},
+		"that of the retry of one":                {new(byHand("fourth", second, false)), true},
+		"none for the retry of what is not there": {&lost, false},
+	} {
+		requests := w.reconciler().scheduledJobOf(w.ctx, c.object)
+		if !c.woken {
+			w.Expect(requests).To(BeEmpty(), name)
+			continue
+		}
+		w.Expect(requests).To(ConsistOf(ctrl.Request{NamespacedName: w.key()}), name)
+	}
 }
 
 // start runs the controller in a manager of its own, with real caches and the real clock.
@@ -98,4 +155,23 @@ func TestTheControllerFiresByItself(t *testing.T) {
 		sj.Spec.RunAt = &metav1.Time{Time: sj.Spec.RunAt.Add(-time.Hour)}
 	})
 	w.Eventually(w.active).Should(HaveLen(1))
+}
+
+func TestTheControllerReplacesAGroupByItself(t *testing.T) {
+	w := newWorld(t)
+	w.create(groups, replace, w.once(-10*time.Second))
+	byHand := &batchv1alpha1.JobGroup{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "by-hand"}}
+	byHand.Spec.JobGroupTemplateSpec = *w.get().Spec.GroupTemplate
+	byHand.Spec.ScheduledJobRef = &batchv1alpha1.ObjectName{Name: "sj"}
+	w.Expect(w.api.Create(w.ctx, byHand)).To(Succeed())
+	w.start()
+	asked := func() *batchv1alpha1.Halt {
+		w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(byHand), byHand)).To(Succeed())
+		return byHand.Status.Halt
+	}
+	w.Eventually(asked).ShouldNot(BeNil())
+	w.Expect(w.groups()).To(HaveLen(1))
+	w.move(byHand, batchv1alpha1.JobGroupCancelled)
+	w.Eventually(w.active).Should(HaveLen(1))
+	w.Expect(w.get().Status.Active[0].UID).To(Equal(w.groupOf(w.get().Spec.RunAt.Time).UID))
 }

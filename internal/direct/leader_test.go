@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
@@ -28,48 +28,42 @@ type leader struct {
 	// away: the leader does nothing.
 	away atomic.Bool
 	wake chan struct{}
-	// granted counts grants.
-	granted atomic.Int32
 	// most is how many were granted at once.
 	most atomic.Int32
 
 	epoch string
-	known map[string]*batchv1alpha1.DirectReservation
 }
 
 // lead starts one for the time of the test.
 func lead(t *testing.T, ns string, slots int32) *leader {
 	t.Helper()
-	l := &leader{t: t, ns: ns, wake: make(chan struct{}, 1), epoch: epoch.New(noon, 1).String(), known: map[string]*batchv1alpha1.DirectReservation{}}
+	l := &leader{t: t, ns: ns, wake: make(chan struct{}, 1), epoch: epoch.New(noon, 1).String()}
 	l.slots.Store(slots)
-	ctx, cancel := context.WithCancel(context.Background())
-	events, err := live.Watch(ctx, &batchv1alpha1.DirectReservationList{}, client.InNamespace(ns))
+	informer, err := caches.GetInformer(t.Context(), &batchv1alpha1.DirectReservation{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	told, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { l.look() }, UpdateFunc: func(any, any) { l.look() }, DeleteFunc: func(any) { l.look() },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
-	t.Cleanup(func() { cancel(); events.Stop(); <-ended })
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		_ = informer.RemoveEventHandler(told)
+	})
 	go func() {
 		defer close(ended)
-		for {
+		for ctx.Err() == nil {
 			timer := time.NewTimer(100 * time.Millisecond) // for what ends by time
 			select {
-			case e, open := <-events.ResultChan():
-				if !open {
-					return
-				}
-				if d, ok := e.Object.(*batchv1alpha1.DirectReservation); ok {
-					if last := l.known[d.Name]; last == nil || newer(d, last) { // than the leader's own write
-						l.known[d.Name] = d
-					}
-					if e.Type == watch.Deleted {
-						delete(l.known, d.Name)
-					}
-				}
 			case <-l.wake:
 			case <-timer.C:
 			case <-ctx.Done():
-				return
 			}
 			timer.Stop()
 			if !l.away.Load() {
@@ -80,34 +74,41 @@ func lead(t *testing.T, ns string, slots int32) *leader {
 	return l
 }
 
+// look makes the leader look at the reservations.
+func (l *leader) look() {
+	select {
+	case l.wake <- struct{}{}:
+	default: // it will
+	}
+}
+
 // offer sets how many slots there are.
 func (l *leader) offer(slots int32) {
 	l.slots.Store(slots)
-	l.wake <- struct{}{}
+	l.look()
 }
 
+// act takes every step that can be taken, on what the API server has.
 func (l *leader) act(ctx context.Context) {
-	var order []*batchv1alpha1.DirectReservation
+	list := &batchv1alpha1.DirectReservationList{}
+	if live.List(ctx, list, client.InNamespace(l.ns)) != nil {
+		return
+	}
 	held := int32(0)
-	for _, d := range l.known {
+	for _, d := range list.Items {
 		if d.Status.Phase == batchv1alpha1.ReservationGranted {
 			held++
 		}
-		order = append(order, d)
 	}
-	slices.SortFunc(order, func(a, b *batchv1alpha1.DirectReservation) int {
+	slices.SortFunc(list.Items, func(a, b batchv1alpha1.DirectReservation) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Status.Sequence, b.Status.Sequence), strings.Compare(a.Name, b.Name))
 	})
-	for _, d := range order {
-		next := d.DeepCopy()
-		if !l.step(next, &held) {
-			continue
+	for i := range list.Items {
+		if l.step(&list.Items[i], &held) {
+			_ = live.Status().Update(ctx, &list.Items[i]) // or it is seen again
 		}
-		if live.Status().Update(ctx, next) == nil {
-			l.known[d.Name] = next
-		} // else its event comes
-		l.most.Store(max(l.most.Load(), held))
 	}
+	l.most.Store(max(l.most.Load(), held))
 }
 
 // step takes the step that a reservation is ready for, if any.
@@ -135,7 +136,6 @@ func (l *leader) step(d *batchv1alpha1.DirectReservation, held *int32) bool {
 		reservation.Activate(d, l.epoch, now)
 	case d.Status.Phase == batchv1alpha1.ReservationActive && *held < l.slots.Load():
 		*held++
-		l.granted.Add(1)
 		reservation.Grant(d, l.epoch, now)
 	default:
 		return false

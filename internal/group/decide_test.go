@@ -94,7 +94,7 @@ func TestWhatBecomesOfAGroup(t *testing.T) {
 			[]string{"g-b Cancelled"}, "Cancelling: Failed Running Completed", "Cancelled",
 		},
 		"a cancelled group has stopped": {
-			aGroup(cancel, in("Cancelling"), told(completed, running, waiting), in("Cancelling")), all(runOf("b", ended(gone, true))), nil, nil,
+			aGroup(cancel, told(completed, running, waiting), in("Cancelling")), all(runOf("b", ended(gone, true))), nil, nil,
 			"Cancelled: Completed Cancelled Cancelled", "Cancelled",
 		},
 		"a cancelled group whose members completed all the same is cancelled": {

@@ -16,7 +16,7 @@ func TestWhereAMemberStands(t *testing.T) {
 		r.Status.Conditions = []metav1.Condition{{Type: batchv1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "QueueNotFound"}}
 	}
 	const maxed = batchv1alpha1.ReasonRetriesExhausted
-	superseded := append(chainOf("a", broken, aside(batchv1alpha1.JobRunSkipped, batchv1alpha1.ReasonSuperseded))[1:], runOf("a", done))
+	late := chainOf("a", broken, aside(batchv1alpha1.JobRunSkipped, batchv1alpha1.ReasonSuperseded))[1:]
 	untold := chainOf("a", broken)
 	done(&untold[1])
 	twice := func(r *batchv1alpha1.JobRun) {
@@ -50,7 +50,7 @@ func TestWhereAMemberStands(t *testing.T) {
 		"it has failed for good, and is still stopping":          {running, all(runOf("a", once, ended("Failed", false))), running, "ByTheWork", true},
 		"its last retry has failed":                              {running, chainOf("a", twice, broken), failed, maxed, true},
 		"its retry was skipped":                                  {queued, chainOf("a", broken, aside("Skipped", "MemberFailed")), skipped, "MemberFailed", false},
-		"a retry that was set aside is none of it":               {running, superseded, completed, "ByTheWork", false},
+		"a retry that was set aside is none of it":               {running, together(late, all(runOf("a", done))), completed, "ByTheWork", false},
 		"its run was deleted":                                    {running, nil, aborted, batchv1alpha1.ReasonMemberDeleted, false},
 		"its run was deleted, and its retry waits":               {queued, orphaned(), queued, "Retrying", false},
 		"its run was deleted, and its retry is at work":          {queued, orphaned(atWork), running, "", false},

@@ -26,7 +26,6 @@ func speaking(t *testing.T) (url string, say chan<- func(http.ResponseWriter)) {
 					return
 				}
 				thing(rw)
-				_ = http.NewResponseController(rw).Flush()
 			case <-r.Context().Done():
 				return
 			}
@@ -37,9 +36,15 @@ func speaking(t *testing.T) (url string, say chan<- func(http.ResponseWriter)) {
 
 func interim(rw http.ResponseWriter) { rw.WriteHeader(http.StatusProcessing) }
 
-func headers(rw http.ResponseWriter) { rw.WriteHeader(http.StatusOK) }
+func headers(rw http.ResponseWriter) {
+	rw.WriteHeader(http.StatusOK)
+	_ = http.NewResponseController(rw).Flush()
+}
 
-func body(rw http.ResponseWriter) { _, _ = io.WriteString(rw, ".") }
+func body(rw http.ResponseWriter) {
+	_, _ = io.WriteString(rw, ".")
+	_ = http.NewResponseController(rw).Flush()
+}
 
 func TestEveryByteOfAResponseIsASignOfLife(t *testing.T) {
 	g := NewWithT(t)
