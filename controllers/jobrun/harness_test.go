@@ -5,6 +5,7 @@ package jobrun
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -78,6 +79,27 @@ type bench struct {
 	summary   recovery.Summary
 	exits     int
 	lines     []string // of the log
+	events    []string
+	leases    int // live reads of Leases
+
+	unreadable bool // the Leases
+}
+
+// Eventf implements Recorder.
+func (b *bench) Eventf(regarding, _ runtime.Object, eventtype, reason, action, note string, args ...any) {
+	name := regarding.(*batchv1alpha1.JobRun).Name
+	b.events = append(b.events, fmt.Sprintf("%s: %s %s %s: %s", name, eventtype, reason, action, fmt.Sprintf(note, args...)))
+}
+
+// live reads past the cache.
+func (b *bench) live(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	if _, ok := o.(*coordinationv1.Lease); ok {
+		b.leases++
+		if b.unreadable {
+			return errAway
+		}
+	}
+	return c.Get(ctx, key, o, opts...)
 }
 
 // Wrote implements Queues.
@@ -132,7 +154,8 @@ func start(t *testing.T, objects ...client.Object) *bench {
 	}
 	b.r = &Reconciler{
 		Client: interceptor.NewClient(b.api, interceptor.Funcs{Get: b.cached, SubResourceUpdate: b.update, Create: b.create}),
-		Live:   b.api, Self: self, Executors: Executors{Job: b.work, HTTP: b.work}, Queues: b, Startup: b, Clock: b.clock,
+		Live:   interceptor.NewClient(b.api, interceptor.Funcs{Get: b.live}),
+		Self:   self, Executors: Executors{Job: b.work, HTTP: b.work}, Queues: b, Startup: b, Clock: b.clock, Recorder: b,
 	}
 	return b
 }

@@ -63,7 +63,9 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 func (b *bench) options(through interceptor.Funcs) Options {
 	return Options{
 		Client: interceptor.NewClient(b.api, through), Live: b.api, Informers: &informertest.FakeInformers{}, Egress: http.DefaultTransport,
-		Fit:     func(*batchv1alpha1.JobQueue, string, []batchv1alpha1.ResourceClaim) (string, string, bool) { return "", "", true },
+		Fit: func(*batchv1alpha1.JobQueue, string, []batchv1alpha1.ResourceClaim) (string, string, bool) {
+			return "", "", true
+		},
 		Address: "127.0.0.1:0", Audience: audience, ID: "me", Clock: b.clock, Log: logr.Discard(),
 	}
 }

@@ -22,22 +22,24 @@ func TestWhatARequestDoesAboutAReservationThatHasItsName(t *testing.T) {
 		want  standing
 		code  string
 	}{
-		"it is over and was never granted":             {pending(of("old"), ended("Expired")), 1, true, replace, ""},
-		"it is over after a grant":                     {pending(of("old"), granted, ended("Released")), 1, true, leave, "AlreadyServed"},
-		"it expired after a grant":                     {pending(of("old"), granted, ended("Expired")), 1, true, leave, "AlreadyServed"},
-		"it is being released":                         {pending(of("old"), func(d *batchv1alpha1.DirectReservation) { d.Spec.Release = true }), 100, true, leave, "InProgress"},
-		"it is being deleted":                          {pending(of("old"), func(d *batchv1alpha1.DirectReservation) { d.DeletionTimestamp = &deleting }), 100, true, leave, "InProgress"},
-		"it is granted, and its front alive":           {pending(of("old"), granted), 1, true, leave, "InProgress"},
-		"it is granted, and its front silent":          {pending(of("old"), granted), 100, true, leave, "InProgress"},
-		"it waits, and its front is alive":             {pending(of("old")), 29, true, leave, "InProgress"},
-		"it waits, and its front is silent":            {pending(of("old")), 30, true, takeOver, ""},
-		"it is next in line, and its front is silent":  {pending(of("old"), active), 30, true, takeOver, ""},
-		"it was left by this process":                  {pending(of("me")), 1, true, takeOver, ""},
-		"it is another request's of this process":      {pending(of("me")), 1, false, leave, "InProgress"},
-		"it is nobody's for long, but for two of us":   {pending(of("me")), 30, false, takeOver, ""},
-		"its front is silent, but it is another wish":  {pending(of("old"), func(d *batchv1alpha1.DirectReservation) { d.Spec.Type = "other" }), 30, true, leave, "IdempotencyKeyReused"},
-		"its front is silent, and its claims are more": {pending(of("old"), func(d *batchv1alpha1.DirectReservation) { d.Spec.Claims = []batchv1alpha1.ResourceClaim{{Name: "a", Count: 1}} }), 30, true, leave, "IdempotencyKeyReused"},
-		"somebody made it by hand":                     {pending(of("")), 30, true, leave, "IdempotencyKeyReused"},
+		"it is over and was never granted":            {pending(of("old"), ended("Expired")), 1, true, replace, ""},
+		"it is over after a grant":                    {pending(of("old"), granted, ended("Released")), 1, true, leave, "AlreadyServed"},
+		"it expired after a grant":                    {pending(of("old"), granted, ended("Expired")), 1, true, leave, "AlreadyServed"},
+		"it is being released":                        {pending(of("old"), func(d *batchv1alpha1.DirectReservation) { d.Spec.Release = true }), 100, true, leave, "InProgress"},
+		"it is being deleted":                         {pending(of("old"), func(d *batchv1alpha1.DirectReservation) { d.DeletionTimestamp = &deleting }), 100, true, leave, "InProgress"},
+		"it is granted, and its front alive":          {pending(of("old"), granted), 1, true, leave, "InProgress"},
+		"it is granted, and its front silent":         {pending(of("old"), granted), 100, true, leave, "InProgress"},
+		"it waits, and its front is alive":            {pending(of("old")), 29, true, leave, "InProgress"},
+		"it waits, and its front is silent":           {pending(of("old")), 30, true, takeOver, ""},
+		"it is next in line, and its front is silent": {pending(of("old"), active), 30, true, takeOver, ""},
+		"it was left by this process":                 {pending(of("me")), 1, true, takeOver, ""},
+		"it is another request's of this process":     {pending(of("me")), 1, false, leave, "InProgress"},
+		"it is nobody's for long, but for two of us":  {pending(of("me")), 30, false, takeOver, ""},
+		"its front is silent, but it is another wish": {pending(of("old"), func(d *batchv1alpha1.DirectReservation) { d.Spec.Type = "other" }), 30, true, leave, "IdempotencyKeyReused"},
+		"its front is silent, and its claims are more": {pending(of("old"), func(d *batchv1alpha1.DirectReservation) {
+			d.Spec.Claims = []batchv1alpha1.ResourceClaim{{Name: "a", Count: 1}}
+		}), 30, true, leave, "IdempotencyKeyReused"},
+		"somebody made it by hand": {pending(of("")), 30, true, leave, "IdempotencyKeyReused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, p := stand(c.found, pending(), c.alone, at(c.now))

@@ -47,7 +47,7 @@ func TestWhatIsNotOursOrOverIsNotReleased(t *testing.T) {
 			g := NewWithT(t)
 			b := newBench(t, pending(granted, stored))
 			h := &hold{Front: b.Front, key: shell, inbox: b.inboxes.add(shell)}
-			h.take(pending(granted, func(d *batchv1alpha1.DirectReservation) { d.ResourceVersion = "1" }), noon) // what it last knew
+			h.take(pending(granted, func(d *batchv1alpha1.DirectReservation) { d.ResourceVersion = "999" }), noon) // no version of what is stored
 			g.Expect(h.release(t.Context())).To(Succeed())
 			g.Expect(b.stored().Spec.Release).To(BeFalse())
 		})

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package direct
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// reading is a body that comes from r, and the context that it cuts.
+func reading(b *bench, r io.Reader, limit int64) (*body, context.Context) {
+	ctx, cut := context.WithCancelCause(b.t.Context())
+	request := httptest.NewRequest(http.MethodPost, "/", struct{ io.Reader }{r})
+	request.ContentLength = -1
+	return newBody(request, http.NewResponseController(httptest.NewRecorder()), limit, b.clock, cut), ctx
+}
+
+func TestASmallBodyIsWholeBeforeAnybodyReadsIt(t *testing.T) {
+	g := NewWithT(t)
+	body, _ := reading(newBench(t), strings.NewReader("hello"), 100)
+	g.Expect(body.begun(t.Context(), time.Second)).To(BeNil())
+	g.Eventually(body.whole, patience, time.Millisecond).Should(BeTrue())
+	content, err := io.ReadAll(body)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(content)).To(Equal("hello"))
+	g.Expect(body.taken()).To(Equal(int64(5)))
+}
+
+func TestOfALargeBodyNoMoreIsTakenThanFits(t *testing.T) {
+	g := NewWithT(t)
+	sent := bytes.Repeat([]byte("0123456789"), 1<<17)
+	body, _ := reading(newBench(t), bytes.NewReader(sent), 1<<30)
+	g.Eventually(body.taken, patience, time.Millisecond).Should(BeNumerically(">=", maxAhead))
+	g.Consistently(body.taken, 20*time.Millisecond, time.Millisecond).Should(BeNumerically("<", maxAhead+pumpChunk))
+	content, err := io.ReadAll(body)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(bytes.Equal(content, sent)).To(BeTrue())
+}
+
+func TestABodyThatBreaksOffOrGrowsTooLongCutsTheRequest(t *testing.T) {
+	for name, c := range map[string]struct {
+		from io.Reader
+		code string
+	}{
+		"too long":  {strings.NewReader("12345678901"), "BodyTooLarge"},
+		"broken":    {io.MultiReader(strings.NewReader("123"), broken{}), "BodyUnreadable"},
+		"not begun": {broken{}, "BodyUnreadable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			body, ctx := reading(newBench(t), c.from, 10)
+			await(t, "the cut", ctx.Done())
+			g.Expect(cause(ctx).code).To(Equal(c.code))
+			_, err := io.ReadAll(body)
+			p := (*problem)(nil)
+			g.Expect(errors.As(err, &p)).To(BeTrue(), "it must not look whole")
+			g.Expect(body.whole()).To(BeFalse())
+		})
+	}
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func TestABodyThatDoesNotBeginIsNotWaitedForForLong(t *testing.T) {
+	g := NewWithT(t)
+	b := newBench(t)
+	from, to := io.Pipe()
+	body, _ := reading(b, from, 10)
+	done := make(chan *problem, 1)
+	go func() { done <- body.begun(t.Context(), 10*time.Second) }()
+	b.step(1, 10*time.Second)
+	g.Expect(await(t, "the refusal", done).status).To(Equal(http.StatusRequestTimeout))
+	g.Expect(to.Close()).To(Succeed())
+	<-body.ended
+}
+
+func TestAClientThatStopsSendingIsCutAndOneThatIsNotWaitedForIsNot(t *testing.T) {
+	g := NewWithT(t)
+	b := newBench(t)
+	from, to := io.Pipe()
+	body, ctx := reading(b, from, 1<<30)
+	full := make([]byte, maxAhead)
+	_, err := to.Write(full)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(func() bool {
+		body.mu.Lock()
+		defer body.mu.Unlock()
+		return body.reading.IsZero()
+	}, patience, time.Millisecond).Should(BeTrue())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		body.watch(ctx, 30*time.Second)
+	}()
+	b.step(1, 30*time.Second) // nobody takes what there is: that is not the client's fault
+	b.step(1, 0)
+	g.Expect(ctx.Err()).NotTo(HaveOccurred())
+	_, err = io.ReadFull(body, full)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(func() bool {
+		b.clock.Step(time.Second)
+		return ctx.Err() != nil
+	}, patience, time.Millisecond).Should(BeTrue())
+	g.Expect(cause(ctx).code).To(Equal("BodyTimeout"))
+	<-done
+	g.Expect(to.Close()).To(Succeed())
+}
+
+func TestABodyThatIsClosedLetsNobodyWait(t *testing.T) {
+	g := NewWithT(t)
+	from, to := io.Pipe()
+	body, _ := reading(newBench(t), from, 10)
+	done := make(chan error, 1)
+	go func() {
+		_, err := body.Read(make([]byte, 1))
+		done <- err
+	}()
+	g.Expect(body.Close()).To(Succeed())
+	g.Expect(await(t, "the end", done)).To(MatchError(http.ErrBodyReadAfterClose))
+	g.Expect(body.Close()).To(Succeed())
+	g.Expect(to.Close()).To(Succeed())
+	<-body.ended
+}
