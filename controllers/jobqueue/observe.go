@@ -264,6 +264,9 @@ func (d *Dispatcher) verify(j *batchv1.Job) {
 // jobLives reports whether the Job may get pods. One that has finished, or that was stopped by us and knows it, gets none; those
 // it had count themselves.
 func jobLives(j *batchv1.Job) bool {
+	if jobwork.JobConfirmedStopped(j) {
+		return false
+	}
 	sealed := j.Annotations[jobwork.AnnotationSealed]
 	for _, c := range j.Status.Conditions {
 		over := c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed || (c.Type == batchv1.JobSuspended && sealed != "")

@@ -32,6 +32,10 @@ func TestWhetherAJobMayStillGetPods(t *testing.T) {
 			sealed("stopped")(j)
 			finished(batchv1.JobSuspended)(j)
 		}, false},
+		"one of which a person confirms that it does not": {func(j *batchv1.Job) {
+			sealed("stopped")(j)
+			j.Annotations[batchv1alpha1.AnnotationConfirmStopped] = j.Labels[batchv1alpha1.LabelRunUID]
+		}, false},
 		"one in the place of no work never did": {sealed("placeholder"), false},
 		"one whose end was taken back does": {func(j *batchv1.Job) {
 			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse}}

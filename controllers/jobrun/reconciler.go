@@ -87,7 +87,7 @@ type Reconciler struct {
 	Defaults Defaults
 	// Ended announces runs whose call has ended; may be nil.
 	Ended <-chan event.GenericEvent
-	// Recorder tells people what they may want to look into. SetupWithManager sets the manager's own if there is none.
+	// Recorder tells people what they may want to look into.
 	Recorder Recorder
 }
 

@@ -173,6 +173,24 @@ func TestThoseInFrontThatCannotBeAdmittedAreNotWalkedThrough(t *testing.T) {
 	}
 }
 
+func TestOnlyAsManyLanesAreOpenedAsADecisionGetsTo(t *testing.T) {
+	l := Limits{Limit: 3, Types: map[string]int{}}
+	q := NewQueue()
+	for i := range 10_000 {
+		kind := fmt.Sprintf("type%d", i%1000)
+		l.Types[kind] = 1
+		q.Upsert(waitingRun(fmt.Sprintf("n%d", i), int64(i+2), ofType(kind)))
+	}
+	Decide(q, l, Book{}, epoch, 100) // the limits are told
+	before := q.Ops()
+	if d := Decide(q, l, Book{}, epoch, 100); len(d.Admit) != 3 {
+		t.Fatalf("admits %v", names(d.Admit))
+	}
+	if got := q.Ops() - before; got > 50 {
+		t.Errorf("%d operations", got)
+	}
+}
+
 func TestADecisionLooksAtLittleMoreThanItAdmits(t *testing.T) {
 	q := longQueue(10_000)
 	for _, c := range []struct {

@@ -5,12 +5,14 @@ package direct
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode"
 )
 
-// maxDecodings is how often a path is decoded in the search for dots: a server behind the upstream may decode once more.
-const maxDecodings = 3
+// maxDecodings is how often a path may be decoded before nothing changes any more: a server behind the upstream may decode again,
+// but nobody means more than that.
+const maxDecodings = 4
 
 // target returns the address to call: the upstream with the rest of the request's path, still escaped, and its query. It is never
 // above the upstream's own path.
@@ -39,20 +41,36 @@ func target(upstream, rest, query string) (*url.URL, *problem) {
 // stays says whether a path leads nowhere but down, however often it is decoded, and whatever counts as a separator.
 func stays(path string) bool {
 	for range maxDecodings {
+		if strings.ContainsFunc(path, unicode.IsControl) {
+			return false
+		}
 		for segment := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '/' || r == '\\' }) {
 			name, _, _ := strings.Cut(segment, ";") // some servers cut parameters off before they look at dots
 			if name == "." || name == ".." {
 				return false
 			}
 		}
-		if strings.ContainsFunc(path, unicode.IsControl) {
-			return false
-		}
-		decoded, err := url.PathUnescape(path)
-		if err != nil || decoded == path {
+		decoded := decode(path)
+		if decoded == path {
 			return true
 		}
 		path = decoded
 	}
-	return true
+	return false
+}
+
+// decode decodes what is escaped properly and leaves the rest as it is, as lenient servers do.
+func decode(path string) string {
+	var b strings.Builder
+	for i := 0; i < len(path); i++ {
+		if path[i] == '%' && i+2 < len(path) {
+			if c, err := strconv.ParseUint(path[i+1:i+3], 16, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(path[i])
+	}
+	return b.String()
 }

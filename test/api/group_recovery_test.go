@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+)
+
+// writesOfGroup matches what the group controller writes: runs, the status of a group, and requests to end.
+func writesOfGroup(r request) bool {
+	switch {
+	case r.method == http.MethodPost:
+		return strings.HasSuffix(r.path, "/jobruns") && strings.Contains(r.body, `"groupRef"`) && !strings.Contains(r.body, `"retryOf"`)
+	case r.method == http.MethodPut:
+		return recordOfGroup(r) || requestToEnd(r)
+	default:
+		return false
+	}
+}
+
+// recordOfGroup matches the writes of the status of a group.
+func recordOfGroup(r request) bool {
+	return r.method == http.MethodPut && strings.Contains(r.path, "/jobgroups/") && strings.HasSuffix(r.path, "/status")
+}
+
+// requestToEnd matches the writes that ask a run to end, and those of a run that was asked.
+func requestToEnd(r request) bool {
+	return r.method == http.MethodPut && strings.Contains(r.path, "/jobruns/") && strings.Contains(r.body, `"halt":{`)
+}
+
+// creationOfRun matches the creation of the run of that name.
+func creationOfRun(name string) func(request) bool {
+	return func(r request) bool {
+		return r.method == http.MethodPost && strings.HasSuffix(r.path, "/jobruns") && strings.Contains(r.body, `"name":"`+name+`"`)
+	}
+}
+
+// saying restricts a match to requests whose body has this text.
+func saying(text string, match func(request) bool) func(request) bool {
+	return func(r request) bool { return match(r) && strings.Contains(r.body, text) }
+}
+
+// fault is what befalls the n-th request that matches. Of what is to be carried out only what the API server accepts counts.
+type fault struct {
+	*wire
+	match  func(request) bool
+	landed bool // the request is carried out, and its answer never arrives; otherwise it never arrives itself
+	fatal  bool // no request after it arrives
+	left   atomic.Int64
+	base   http.RoundTripper
+}
+
+// dies makes the manager on the wire die at its n-th write that matches, before the API server has it or after it has carried
+// it out.
+func (x *wire) dies(n int64, landed bool, match func(request) bool) *fault {
+	return newFault(&fault{wire: x, match: match, landed: landed, fatal: true}, n)
+}
+
+// forgets lets the first write that matches be carried out, and its answer never arrive.
+func (x *wire) forgets(match func(request) bool) *fault {
+	return newFault(&fault{wire: x, match: match, landed: true}, 1)
+}
+
+func newFault(f *fault, n int64) *fault {
+	f.left.Store(n)
+	return f
+}
+
+// config is a manager's connection that has the fault.
+func (f *fault) config() *rest.Config {
+	c := f.wire.config()
+	c.Wrap(func(base http.RoundTripper) http.RoundTripper {
+		f.base = base
+		return f
+	})
+	return c
+}
+
+// RoundTrip carries out one request.
+func (f *fault) RoundTrip(hr *http.Request) (*http.Response, error) {
+	r, err := readRequest(hr)
+	if err != nil {
+		return nil, err
+	}
+	if !f.match(r) || (!f.landed && f.left.Add(-1) != 0) {
+		return f.base.RoundTrip(hr)
+	}
+	if f.landed {
+		response, err := f.base.RoundTrip(hr)
+		if err != nil || response.StatusCode >= http.StatusMultipleChoices || f.left.Add(-1) != 0 {
+			return response, err
+		}
+		_ = response.Body.Close()
+	}
+	if f.fatal {
+		f.cut()
+	}
+	return nil, errLost
+}
+
+// died waits until the manager on a wire is dead.
+func (w *world) died(x *wire) {
+	w.t.Helper()
+	w.Eventually(x.whole.Done()).Should(BeClosed(), func() string { return w.groupStory() })
+}
+
+func TestAManagerMayDieAtAnyWriteOfASequence(t *testing.T) {
+	// The first run, its record, that it is at work, that it has ended with the second run and its record, and the end.
+	const writes = 6
+	for when, landed := range map[string]bool{"before it lands": false, "after it has landed": true} {
+		for n := range writes {
+			t.Run(fmt.Sprintf("write %d, %s", n+1, when), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				x := newWire(t)
+				first := w.startOn(x.dies(int64(n+1), landed, writesOfGroup).config(), x.mortal)
+				w.create(w.group("g", members{w.podded("a", exits("0"), adopting), w.podded("b", exits("1"), adopting), w.podded("c", exits("0"))}))
+				w.died(x)
+				first.stop()
+				m := w.start()
+				g := w.ends("g", "Failed: a Completed, b Failed, c Cancelled")
+				w.neverMade(g, "c")
+				w.Expect(w.starts()).To(And(HaveLen(2), HaveKeyWithValue("g-a", 1), HaveKeyWithValue("g-b", BeNumerically("<=", 2))))
+				most, _ := w.atOnce()
+				w.Expect(most).To(Equal(1))
+				w.Expect(w.runsOfMembers()).To(Equal([]string{"g-a", "g-b"}), "no member has two runs")
+				w.idempotent(m)
+			})
+		}
+	}
+}
+
+func TestAManagerMayDieAtAnyWriteOfAGroupThatStops(t *testing.T) {
+	// Three runs and their record; a failure, and two requests to end.
+	const writes = 7
+	for when, landed := range map[string]bool{"before it lands": false, "after it has landed": true} {
+		for n := range writes {
+			t.Run(fmt.Sprintf("write %d, %s", n+1, when), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				w.queue("default", 3)
+				w.gated("gate")
+				x := newWire(t)
+				first := w.startOn(x.dies(int64(n+1), landed, writesOfGroup).config(), x.mortal)
+				w.create(w.group("g", members{
+					w.podded("a", exits("1"), retries(0), adopting), w.podded("b", adopting), w.podded("c", inQueue("gate")),
+				}, parallelGroup))
+				w.died(x)
+				first.stop()
+				m := w.start()
+				g := w.ends("g", "Failed: a Failed, b Cancelled, c Cancelled")
+				w.Expect(w.runsOfMembers()).To(Equal([]string{"g-a", "g-b", "g-c"}))
+				w.Expect(told(g, "c").Reason).To(Equal(batchv1alpha1.ReasonMemberFailed))
+				for name, n := range w.starts() {
+					w.Expect(name).NotTo(Equal("g-c"))
+					w.Expect(n).To(Equal(1), name)
+				}
+				w.slotFree("g-a")
+				w.idempotent(m)
+			})
+		}
+	}
+}
+
+// runsOfMembers returns the names of the runs that are the first of their chains.
+func (w *world) runsOfMembers() []string {
+	w.t.Helper()
+	var roots []string
+	for _, name := range w.allRuns() {
+		if name == withoutRetry(name) {
+			roots = append(roots, name)
+		}
+	}
+	return roots
+}
+
+func TestAWriteOfAGroupWhoseAnswerIsLostIsNotDoneTwice(t *testing.T) {
+	for name, match := range map[string]func(request) bool{
+		"the creation of the first member": creationOfRun("g-a"),
+		"the record of the first member":   recordOfGroup,
+		"the creation of the last member":  creationOfRun("g-c"),
+		"a request to end":                 requestToEnd,
+		"the record of the failure":        saying(`"name":"a","phase":"Failed"`, recordOfGroup),
+		"the record of the end":            saying(`"finishedAt"`, recordOfGroup),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			answer, _ := block(t)
+			fail, failNow := block(t)
+			s := newServer(t, map[string]http.HandlerFunc{
+				"/hold": answer,
+				"/bad":  func(rw http.ResponseWriter, r *http.Request) { fail(discard{rw}, r); rw.WriteHeader(http.StatusTeapot) },
+			})
+			w.queue("default", 3)
+			w.gated("gate")
+			x := newWire(t)
+			lost := x.forgets(match)
+			m := w.startOn(lost.config())
+			w.create(w.group("g", members{
+				w.calling("a", s.URL+"/bad", retries(0)), w.calling("b", s.URL+"/hold"), w.calling("c", s.URL, inQueue("gate")),
+			}, parallelGroup))
+			w.Eventually(s.runs).Should(ConsistOf("g-a", "g-b"))
+			failNow()
+			w.ends("g", "Failed: a Failed, b Cancelled, c Cancelled")
+			w.Expect(lost.left.Load()).To(BeNumerically("<", 1), "it came to that")
+			w.Expect(w.allRuns()).To(Equal([]string{"g-a", "g-b", "g-c"}))
+			w.idempotent(m)
+			w.Expect(s.runs()).To(ConsistOf("g-a", "g-b"))
+		})
+	}
+}
+
+func TestAGroupIsCarriedThroughThoughTheFirstAnswerToEachKindOfWriteIsLost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := newServer(t, map[string]http.HandlerFunc{"/flaky": failsOnce("g-a", "g-c", "h-b")})
+	w.queue("default", 3)
+	x := newWire(t)
+	x.loseAll(firstOfEach())
+	m := w.startOn(x.config())
+	flaky := func(names ...string) (all members) {
+		for _, name := range names {
+			all = append(all, w.calling(name, s.URL+"/flaky"))
+		}
+		return all
+	}
+	w.create(w.group("g", flaky("a", "b", "c")), w.group("h", flaky("a", "b", "c"), parallelGroup))
+	w.ends("g", "Completed: a Completed, b Completed, c Completed")
+	w.ends("h", "Completed: a Completed, b Completed, c Completed")
+	w.Expect(s.runs()).To(ConsistOf("g-a", "g-a-r1", "g-b", "g-c", "g-c-r1", "h-a", "h-b", "h-b-r1", "h-c"))
+	w.idempotent(m)
+	w.Expect(s.log()).To(HaveLen(9))
+}
+
+func TestASequenceGoesOnThroughManagersThatStopAtEveryMember(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(w.group("g", members{w.podded("a", adopting), w.podded("b", adopting), w.podded("c", adopting)}))
+	m := w.start()
+	for _, name := range []string{"g-a", "g-b", "g-c"} {
+		r := w.eventually(name, batchv1alpha1.JobRunRunning)
+		w.podOf(r)
+		m.stop()
+		m = w.start()
+		w.Expect(w.summary(m)).To(counts(0, 0, 1, 0))
+		w.endPod(r, 0)
+	}
+	w.ends("g", "Completed: a Completed, b Completed, c Completed")
+	w.Expect(w.lives()).To(Equal([]string{"Started g-a", "Ended g-a", "Started g-b", "Ended g-b", "Started g-c", "Ended g-c"}))
+	w.idempotent(m)
+}
+
+func TestAMemberThatACrashFailedIsNoFailureWhenItsRetrySucceeds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	answer, _ := block(t)
+	var calls atomic.Int64
+	s := newServer(t, map[string]http.HandlerFunc{"/once": func(rw http.ResponseWriter, r *http.Request) {
+		if calls.Add(1) == 1 {
+			answer(rw, r)
+		}
+	}})
+	x := newWire(t)
+	w.startOn(x.config(), x.mortal)
+	w.create(w.group("g", members{w.calling("a", s.URL+"/once"), w.calling("b", s.URL)}))
+	w.Eventually(s.runs).Should(Equal([]string{"g-a"}))
+	w.stands("g", "Running: a Running, b Waiting")
+	x.cut()
+
+	m := w.start()
+	w.ends("g", "Completed: a Completed, b Completed")
+	w.Expect(w.get("g-a").Status.Reason).To(Equal(batchv1alpha1.ReasonCrashRecovery))
+	w.Expect(s.runs()).To(Equal([]string{"g-a", "g-a-r1", "g-b"}))
+	w.Expect(s.log()[1].Key).To(Equal(s.log()[0].Key))
+	w.idempotent(m)
+}
+
+func TestAGroupThatIsCancelledWhileNoManagerRunsStops(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := w.start()
+	w.create(w.group("g", members{w.podded("a", adopting), w.podded("b")}))
+	w.podOf(w.eventually("g-a", batchv1alpha1.JobRunRunning))
+	w.stands("g", "Running: a Running, b Waiting")
+	first.stop()
+	w.cancelGroup("g")
+	m := w.start()
+	w.ends("g", "Cancelled: a Cancelled, b Cancelled")
+	w.Expect(w.lives()).To(Equal([]string{"Started g-a", "Ended g-a"}))
+	w.slotFree("g-a")
+	w.idempotent(m)
+}
