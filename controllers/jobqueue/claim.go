@@ -195,7 +195,7 @@ func (p *pass) taken(ctx context.Context, t ticket) {
 	if !ok {
 		return
 	}
-	if !p.upsert(r, true) && !p.stillOurs(ctx, r) {
+	if !p.upsert(r, confirmedAlready) && !p.stillOurs(ctx, r) {
 		p.Work.For(r).Forget(r.UID)
 		return
 	}

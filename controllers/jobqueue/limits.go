@@ -3,6 +3,7 @@
 package jobqueue
 
 import (
+	"context"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,6 +49,18 @@ func (d *Dispatcher) startup(jq *batchv1alpha1.JobQueue) admission.Startup {
 	}
 	s.Offset = admission.Offset(jq.Namespace, jq.Name, s.Stagger)
 	return s
+}
+
+// lead notes when this process can first admit, whether there is any queue by then or not.
+func (d *Dispatcher) lead(ctx context.Context) error {
+	err := d.ready(ctx)
+	if ctx.Err() != nil {
+		return nil // the process is ending
+	}
+	if err == nil {
+		d.leadingSince()
+	}
+	return err
 }
 
 // leadingSince is when this process could first admit: it leads, and every orphan was evaluated.

@@ -8,10 +8,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/admission"
@@ -167,53 +165,30 @@ func TestReservationsInARowAreCountedInTheLedger(t *testing.T) {
 	g.Expect(b.ledger().Spec.DirectInRow).To(BeZero(), "no run waits")
 }
 
-// memberOf makes it a member of a group, which owns it.
-func memberOf(group string) change {
-	return func(r *batchv1alpha1.JobRun) {
-		r.Spec.GroupRef = &batchv1alpha1.GroupMemberRef{Name: group, Member: "one"}
-		r.OwnerReferences = []metav1.OwnerReference{{Kind: "JobGroup", Name: group, UID: types.UID(group), Controller: ptr.To(true)}}
-	}
-}
-
-func aGroup(name string, recorded ...string) *batchv1alpha1.JobGroup {
-	group := &batchv1alpha1.JobGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)}}
-	for _, r := range recorded {
-		group.Status.Members = append(group.Status.Members, batchv1alpha1.GroupMemberStatus{Name: r, RunName: r, RunUID: types.UID(r)})
-	}
-	return group
-}
-
-func TestAMemberIsAdmittedOnceItsGroupHasRecordedIt(t *testing.T) {
+func TestAManagerThatHasLedForAnHourThrottlesNothing(t *testing.T) {
 	g := NewWithT(t)
-	b := begin(t, aQueue(9), aRun("a", memberOf("g")), aRun("late", memberOf("g")), aRun("lost", memberOf("gone")))
+	b := begin(t)
+	b.d.Startup = Startup{Window: time.Minute, Stagger: time.Second, BurstLimit: 5}
+	g.Expect(b.d.lead(t.Context())).To(Succeed())
+	b.clock.SetTime(noon.Add(time.Hour))
+	for _, o := range []client.Object{aQueue(3), aRun("a"), aRun("b"), aRun("c")} {
+		g.Expect(b.api.Create(t.Context(), o)).To(Succeed())
+	}
 	b.sync().settle()
-	g.Expect(b.running()).To(BeEmpty())
-
-	group := aGroup("g", "a")
-	g.Expect(b.api.Create(t.Context(), group)).To(Succeed())
-	b.d.observeGroup(group)
-	b.settle()
-	g.Expect(b.running()).To(Equal([]string{"a"}), "neither one that it does not know, nor one whose group is not there")
+	g.Expect(b.running()).To(Equal([]string{"a", "b", "c"}))
 }
 
-func TestWorkThatAPersonConfirmsToHaveStoppedHoldsNoSlotWhateverCanBeSeenOfIt(t *testing.T) {
+func TestWhatDoesNotFitAnyMoreIsToldOnceTheCacheKnows(t *testing.T) {
 	g := NewWithT(t)
-	lost := aRun("lost", claimedBy("me", mine))
-	b := begin(t, aQueue(1), lost, aRun("next"))
+	b := begin(t, studio(), aRun("x", ofType("story", "ollama")), aRun("y", ofType("story")))
 	b.sync()
-	b.d.observePod(aPod(lost, corev1.PodRunning))
-	b.change("lost", endedAs(batchv1alpha1.JobRunFailed, true)) // freed, as its controller does for a person
-	b.sync().settle()
-	g.Expect(b.running()).To(BeEmpty(), "its pod lives")
-
-	r := b.run("lost")
-	metav1.SetMetaDataAnnotation(&r.ObjectMeta, batchv1alpha1.AnnotationConfirmStopped, string(r.UID))
-	g.Expect(b.api.Update(t.Context(), r)).To(Succeed())
-	b.sync().settle()
-	g.Expect(b.running()).To(Equal([]string{"next"}))
-	b.d.observePod(aPod(lost, corev1.PodRunning))
-	g.Expect(b.counts().Running).To(Equal(1), "another event of the pod changes nothing")
-	b.remove("lost")
+	old := &batchv1alpha1.JobQueue{}
+	b.get("main", old)
+	b.stale["main"] = old
+	b.edit(func(s *batchv1alpha1.JobQueueSpec) { s.Concurrency.Resources = nil })
+	b.pass()
+	g.Expect(b.running()).To(Equal([]string{"y"}), "decided live")
+	delete(b.stale, "main")
 	b.settle()
-	g.Expect(b.counts().Running).To(Equal(1), "and the record may go")
+	g.Expect(b.woken()).To(ContainElement("x"))
 }

@@ -26,29 +26,38 @@ var log = logf.Log.WithName("jobqueue")
 func (d *Dispatcher) Wrote(r *batchv1alpha1.JobRun) { d.observeRun(r) }
 
 // Confirm takes it that the creator of the run is gone, so that it no longer objects.
-func (d *Dispatcher) Confirm(r *batchv1alpha1.JobRun) { d.upsert(r, true) }
+func (d *Dispatcher) Confirm(r *batchv1alpha1.JobRun) { d.upsert(r, confirmedAlready) }
 
-func (d *Dispatcher) observeRun(r *batchv1alpha1.JobRun) { d.upsert(r, d.confirmed(r)) }
+func (d *Dispatcher) observeRun(r *batchv1alpha1.JobRun) { d.upsert(r, d.confirmed) }
+
+// confirmedAlready is for runs whose creator has been asked.
+func confirmedAlready(*batchv1alpha1.JobRun) bool { return true }
 
 // upsert puts a version of a run into the picture of its queue. A run that is yet to be resolved is in no queue.
-func (d *Dispatcher) upsert(r *batchv1alpha1.JobRun, confirmed bool) bool {
+//
+// What is known of the run's creator is asked under the lock of the queue, and after the run was noted as one that waits for
+// it: what the creator says meanwhile is either seen here, or finds the note and looks again.
+func (d *Dispatcher) upsert(r *batchv1alpha1.JobRun, confirmed func(*batchv1alpha1.JobRun) bool) bool {
 	name := run.Queue(r)
 	if name == "" {
 		return true
 	}
-	admissible := d.admissible(r)
-	e, err := admission.RunEntry(r, confirmed, admissible)
-	if err != nil {
-		log.Error(err, "run left out of its queue", "namespace", r.Namespace, "run", r.Name)
-		return false
-	}
 	key := types.NamespacedName{Namespace: r.Namespace, Name: name}
 	q := d.open(key)
 	q.mu.Lock()
+	waits := unready{name: client.ObjectKeyFromObject(r), creator: creatorOf(r)}
+	d.await(r.UID, waits, r.Status.Phase == batchv1alpha1.JobRunQueued)
+	said, admissible := confirmed(r), d.admissible(r)
+	e, err := admission.RunEntry(r, said, admissible)
+	if err != nil {
+		q.mu.Unlock()
+		log.Error(err, "run left out of its queue", "namespace", r.Namespace, "run", r.Name)
+		return false
+	}
 	counts := q.model.Upsert(e)
+	d.await(r.UID, waits, counts && !(said && admissible))
 	if counts {
 		d.remember(r.UID, key)
-		d.await(r.UID, unready{name: client.ObjectKeyFromObject(r), creator: creatorOf(r)}, !confirmed || !admissible)
 		q.name(r.UID, r.Name, e.Waiting)
 	}
 	if counts && r.Status.Slot == batchv1alpha1.SlotFree {
@@ -78,6 +87,9 @@ func (d *Dispatcher) observeRunGone(r *batchv1alpha1.JobRun) {
 	if lives {
 		q.sign(r.UID, run.ChainUID(r), own, true)
 		q.abandoned[r.UID] = abandoned{run: r}
+	}
+	if len(q.works[r.UID]) == 0 {
+		delete(q.confirmed, r.UID)
 	}
 	q.mu.Unlock()
 	if ex := d.Work.For(r); ex != nil && !lives {
@@ -167,7 +179,7 @@ func (d *Dispatcher) confirmRetry(parent *batchv1alpha1.JobRun) {
 	}
 	r := &batchv1alpha1.JobRun{}
 	if err := d.Client.Get(context.Background(), name, r); err == nil && r.UID == parent.Status.Retry.UID {
-		d.upsert(r, true)
+		d.upsert(r, confirmedAlready)
 	}
 }
 

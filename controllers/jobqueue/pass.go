@@ -44,7 +44,10 @@ func (p *pass) clear(ctx context.Context) error {
 
 // admit claims what the rules admit, under the fence.
 func (p *pass) admit(ctx context.Context, jq *batchv1alpha1.JobQueue) error {
-	if d := p.decide(p.limits(jq)); len(d.Admit)+len(d.Activate) == 0 {
+	d := p.decide(p.limits(jq))
+	// Told by what the cache shows, since those who are told look there.
+	p.tellMisfits()
+	if len(d.Admit)+len(d.Activate) == 0 {
 		p.wakeAt(d.Wake)
 		return nil
 	}
@@ -55,7 +58,7 @@ func (p *pass) admit(ctx context.Context, jq *batchv1alpha1.JobQueue) error {
 	if err := p.Live.Get(ctx, p.queue.key, live); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	d := p.decide(p.limits(live))
+	d = p.decide(p.limits(live))
 	if err := p.activate(ctx, d.Activate); err != nil {
 		return err
 	}
@@ -71,19 +74,21 @@ func (p *pass) decide(l admission.Limits) admission.Decision {
 	defer p.queue.mu.Unlock()
 	d := admission.Decide(p.queue.model, l, p.queue.book(), p.now, batch)
 	p.held = d.Held
-	for _, e := range p.queue.model.Misfits() {
-		p.tell(e)
-	}
 	return d
 }
 
-// tell has an entry looked at that the queue can never admit, or can again.
-func (p *pass) tell(e admission.Entry) {
-	key := client.ObjectKey{Namespace: p.queue.key.Namespace, Name: e.Name}
-	if e.Kind == admission.DirectReservation {
-		p.reservations.wake(key)
-	} else {
-		p.holds.wake(key)
+// tellMisfits has those looked at that the queue can never admit, or can again.
+func (p *pass) tellMisfits() {
+	p.queue.mu.Lock()
+	misfits := p.queue.model.Misfits()
+	p.queue.mu.Unlock()
+	for _, e := range misfits {
+		key := client.ObjectKey{Namespace: p.queue.key.Namespace, Name: e.Name}
+		if e.Kind == admission.DirectReservation {
+			p.reservations.wake(key)
+		} else {
+			p.holds.wake(key)
+		}
 	}
 }
 

@@ -216,18 +216,14 @@ func (w works) sign(uid types.UID, sign string, lives bool) bool {
 // sign tells the picture of a sign of life of a run's work. The caller holds the lock.
 func (q *queue) sign(uid, chain types.UID, sign string, lives bool) {
 	seen := q.works.sign(uid, sign, lives)
-	if !seen {
-		delete(q.confirmed, uid)
-	}
 	q.model.Workload(uid, chain, seen && !q.confirmed[uid])
 }
 
-// confirm notes that a person has said that nothing of the run's work lives. The caller holds the lock.
+// confirm notes that a person has said that nothing of the run's work lives, whatever can be seen of it now or later. The
+// caller holds the lock.
 func (q *queue) confirm(uid, chain types.UID) {
-	if len(q.works[uid]) > 0 {
-		q.confirmed[uid] = true
-		q.model.Workload(uid, chain, false)
-	}
+	q.confirmed[uid] = true
+	q.model.Workload(uid, chain, false)
 }
 
 // started are the runs whose work this process has begun or taken over.

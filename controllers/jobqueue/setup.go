@@ -16,6 +16,7 @@ import (
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
@@ -30,6 +31,9 @@ const maxBackoff = 30 * time.Second
 // SetupWithManager feeds the dispatcher from the manager's caches, on standby too, and starts it once the manager leads.
 func (d *Dispatcher) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	if err := d.feed(ctx, mgr.GetCache()); err != nil {
+		return err
+	}
+	if err := mgr.Add(manager.RunnableFunc(d.lead)); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).

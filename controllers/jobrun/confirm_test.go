@@ -165,6 +165,16 @@ func TestAnOrphanWhoseWorkIsUnknowableIsFreedByAPersonsWord(t *testing.T) {
 	g.Expect(b.said("a", batchv1alpha1.ConditionStopConfirmed).Message).To(HaveSuffix("the manager process m cannot be seen to have ended"))
 }
 
+func TestAnOrphanOfWhichAPersonSaysThatNothingLivesIsSealedBeforeItsSlotIsFreed(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("a", running(before)))
+	b.work.look, b.work.seal = unknownOver, executor.Evidence{Life: executor.Alive}
+	b.step("a")
+	g.Expect(b.work.asked).To(Equal([]string{"look a", "seal a"}), "a creation by the earlier manager may still land")
+	g.Expect(b.run("a").Status.Phase).To(Equal(batchv1alpha1.JobRunFailed))
+	g.Expect(b.run("a").Status.Slot).To(Equal(batchv1alpha1.SlotHeld))
+}
+
 func TestAConfirmationIsOnRecordOnceHoweverOftenItIsTried(t *testing.T) {
 	for name, carriedOut := range map[string]bool{"the write was lost": false, "its answer was lost": true} {
 		t.Run(name, func(t *testing.T) {

@@ -93,10 +93,11 @@ func (s *scope) schedule(ctx context.Context) (ctrl.Result, bool, error) {
 	verdict := ask(sj)
 	if !verdict.Final() {
 		// The cache may be behind the fire that made the run.
-		if err := s.Live.Get(ctx, client.ObjectKeyFromObject(sj), sj); err != nil {
+		live := &batchv1alpha1.ScheduledJob{} // a read into the cached one would keep what that alone has
+		if err := s.Live.Get(ctx, client.ObjectKeyFromObject(sj), live); err != nil {
 			return ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}, true, client.IgnoreNotFound(err)
 		}
-		verdict = ask(sj)
+		verdict = ask(live)
 	}
 	return s.heed(ctx, verdict)
 }
@@ -113,10 +114,11 @@ func (s *scope) group(ctx context.Context) (ctrl.Result, bool, error) {
 	verdict := ask(g)
 	if !verdict.Final() {
 		// The cache may be behind the record of the run.
-		if err := s.Live.Get(ctx, client.ObjectKeyFromObject(g), g); err != nil {
+		live := &batchv1alpha1.JobGroup{}
+		if err := s.Live.Get(ctx, client.ObjectKeyFromObject(g), live); err != nil {
 			return ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}, true, client.IgnoreNotFound(err)
 		}
-		verdict = ask(g)
+		verdict = ask(live)
 	}
 	return s.heed(ctx, verdict)
 }

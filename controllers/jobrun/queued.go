@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/admission"
@@ -78,18 +79,27 @@ func (s *scope) missingOwner(ctx context.Context) (reason, message string, err e
 		"create a new run in its place, or remove metadata.ownerReferences to let this one run", owner.Kind, owner.Name, owner.UID), nil
 }
 
-// owns reports whether an owner of a kind of ours exists. An absence is read live. Of other kinds nothing is known.
+// owns reports whether an owner of a kind of ours exists. What the cache has not, or has of a namesake, is read live. Of other
+// kinds nothing is known.
 func (s *scope) owns(ctx context.Context, owner *metav1.OwnerReference) (bool, error) {
-	switch owner.Kind {
-	case "ScheduledJob":
-		sj, err := s.scheduledJob(ctx, owner.Name)
-		return sj != nil && sj.UID == owner.UID, err
-	case "JobGroup":
-		g, err := s.jobGroup(ctx, owner.Name)
-		return g != nil && g.UID == owner.UID, err
-	default:
+	fresh := map[string]func() client.Object{
+		"ScheduledJob": func() client.Object { return &batchv1alpha1.ScheduledJob{} },
+		"JobGroup":     func() client.Object { return &batchv1alpha1.JobGroup{} },
+	}[owner.Kind]
+	if fresh == nil {
 		return true, nil
 	}
+	for _, from := range []client.Reader{s.Client, s.Live} {
+		there := fresh()
+		err := from.Get(ctx, s.key(owner.Name), there)
+		if client.IgnoreNotFound(err) != nil {
+			return false, err
+		}
+		if err == nil && there.GetUID() == owner.UID {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // scheduledJob returns a ScheduledJob from the cache or, where that has none, from a live read; nil if there is none.

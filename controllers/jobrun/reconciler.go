@@ -2,7 +2,8 @@
 
 // Package jobrun carries every JobRun through its life, except for the claim, which is the business of its queue
 // (controllers/jobqueue). One file a part of the life: queued.go and resolve.go before the claim, work.go while it is at
-// work, recover.go for what an earlier manager left, terminal.go, retry.go and chain.go after its end.
+// work and stale.go while that is silent, recover.go for what an earlier manager left, terminal.go, confirm.go, retry.go and
+// chain.go after its end.
 package jobrun
 
 import (
@@ -87,7 +88,7 @@ type Reconciler struct {
 	Defaults Defaults
 	// Ended announces runs whose call has ended; may be nil.
 	Ended <-chan event.GenericEvent
-	// Recorder tells people what they may want to look into.
+	// Recorder tells people what they may want to look into. SetupWithManager sets the manager's own if there is none.
 	Recorder Recorder
 }
 

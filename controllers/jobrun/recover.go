@@ -45,7 +45,7 @@ func withoutEpoch(r *batchv1alpha1.JobRun) *batchv1alpha1.JobRun {
 	return r
 }
 
-// evidence looks at the orphan's work. Work that was never begun is sealed before it is believed: a creation by the earlier
+// evidence looks at the orphan's work. That nothing of it can be seen is believed once it is sealed: a creation by the earlier
 // manager may still land. An orphan that is to be left alone is only looked at.
 func (s *scope) evidence(ctx context.Context) (executor.Evidence, error) {
 	ex := s.Executors.For(s.run)
@@ -53,7 +53,8 @@ func (s *scope) evidence(ctx context.Context) (executor.Evidence, error) {
 		return executor.Evidence{Life: executor.NeverStarted, Stopped: true}, nil
 	}
 	ev, err := ex.Look(ctx, s.run)
-	if err != nil || ev.Life != executor.NeverStarted || s.Defaults.KeepOrphans {
+	unseen := ev.Life == executor.NeverStarted || (ev.Life == executor.Unknown && ev.Stopped && s.run.Status.JobName != "")
+	if err != nil || !unseen || s.Defaults.KeepOrphans {
 		return ev, err
 	}
 	return ex.Seal(ctx, s.run)

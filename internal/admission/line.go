@@ -164,16 +164,20 @@ func (c *cursor) readOn() {
 	c.lane.tree.AscendGreaterOrEqual(c.at, read)
 }
 
-// cursors is a heap: the one whose item comes first is the first.
+// cursors is a heap.Interface: the one whose item comes first is the first.
 type cursors []*cursor
 
 func (c cursors) Len() int           { return len(c) }
 func (c cursors) Less(i, j int) bool { return c[i].lane.line.less(c[i].at, c[j].at) }
 func (c cursors) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
-func (c *cursors) Push(x any)        { *c = append(*c, x.(*cursor)) } //nolint:errcheck,forcetypeassert // the heap is given nothing else
+
+// Push is called by the heap, which is given nothing but cursors.
+func (c *cursors) Push(x any) { *c = append(*c, x.(*cursor)) } //nolint:errcheck // see above
+
+// Pop is called by the heap.
 func (c *cursors) Pop() any {
-	old := *c
-	last := old[len(old)-1]
-	*c = old[:len(old)-1]
-	return last
+	last := len(*c) - 1
+	popped := (*c)[last]
+	*c = (*c)[:last]
+	return popped
 }

@@ -91,9 +91,9 @@ func TestWhoMayNotUseAQueueHearsNothingOfIt(t *testing.T) {
 		token, queue, code string
 		status             int
 	}{
-		"without a token":                   {"", "main", "Unauthorized", 401},
-		"a token that is none":              {"nonsense", "main", "Unauthorized", 401},
-		"a token for another audience":      {s.token("another.test", "directreservations"), "main", "Unauthorized", 401},
+		"without a token":                   {"", "main", http.StatusText(http.StatusUnauthorized), 401},
+		"a token that is none":              {"nonsense", "main", http.StatusText(http.StatusUnauthorized), 401},
+		"a token for another audience":      {s.token("another.test", "directreservations"), "main", http.StatusText(http.StatusUnauthorized), 401},
 		"a user without the right":          {powerless, "main", "Forbidden", 403},
 		"a user without it, and no queue":   {powerless, "nowhere", "Forbidden", 403},
 		"a user without it, in the default": {powerless, "default", "Forbidden", 403},

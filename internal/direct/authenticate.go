@@ -49,7 +49,7 @@ func (a *authenticator) review(ctx context.Context, token string) (user, error) 
 	}
 	// An API server that knows nothing of audiences accepts any token of its own, and names none.
 	if !review.Status.Authenticated || !slices.Contains(review.Status.Audiences, a.audience) {
-		return user{}, refuse(http.StatusUnauthorized, "Unauthorized",
+		return user{}, unknown(
 			"the token is not valid here; use one that has not expired and is made for the audience %q (kubectl create token <service account> --audience=%s)",
 			a.audience, a.audience)
 	}
@@ -65,5 +65,10 @@ func bearer(r *http.Request) (string, *problem) {
 			return token, nil
 		}
 	}
-	return "", refuse(http.StatusUnauthorized, "Unauthorized", "send the header Authorization: Bearer <token>, once")
+	return "", unknown("send the header Authorization: Bearer <token>, once")
+}
+
+// unknown is the problem with a request of which nobody knows whose it is.
+func unknown(format string, args ...any) *problem {
+	return refuse(http.StatusUnauthorized, http.StatusText(http.StatusUnauthorized), format, args...)
 }

@@ -76,7 +76,7 @@ func (x *exchange) serve() (p *problem) {
 	if x.to.run != "" {
 		return x.retry(ctx)
 	}
-	if p = x.admit(ctx); p != nil {
+	if p := x.admit(ctx); p != nil {
 		return p
 	}
 	return x.direct(ctx)
@@ -85,7 +85,7 @@ func (x *exchange) serve() (p *problem) {
 // admit finds out whether the request may wait for a slot of its queue. Rights come first: nothing is said about a queue to
 // someone who may not use it.
 func (x *exchange) admit(ctx context.Context) (p *problem) {
-	if p = x.rights.mayCreate(ctx, x.user, x.to.namespace, "directreservations"); p != nil {
+	if p := x.rights.mayCreate(ctx, x.user, x.to.namespace, "directreservations"); p != nil {
 		return p
 	}
 	if x.queue, p = x.Front.queue(ctx, x.to.namespace, x.to.queue); p != nil {

@@ -179,7 +179,7 @@ func (h *hold) expiry() time.Time {
 
 // ours says whether this front may act on the version.
 func (h *hold) ours(d *batchv1alpha1.DirectReservation) bool {
-	return d.Annotations[batchv1alpha1.AnnotationFront] == h.ID
+	return front(d) == h.ID
 }
 
 // lost returns why the reservation cannot be used any more, nil if it can.

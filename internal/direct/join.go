@@ -30,9 +30,6 @@ const (
 // stand judges a reservation that was found under the name of the one that is wanted. alone says that no other request of this
 // process is about that name: then what is in this process' own name was left by one whose answer or release went astray.
 func stand(found, want *batchv1alpha1.DirectReservation, alone bool, now time.Time) (standing, *problem) {
-	front := found.Annotations[batchv1alpha1.AnnotationFront]
-	left := alone && front == want.Annotations[batchv1alpha1.AnnotationFront]
-	last := found.Spec.RenewTime
 	switch {
 	case found.Status.Phase.Terminal() && found.Status.GrantedAt == nil:
 		return replace, nil
@@ -43,9 +40,9 @@ func stand(found, want *batchv1alpha1.DirectReservation, alone bool, now time.Ti
 		return leave, inProgress(found.Name, "is ending", time.Second)
 	case found.Status.Phase == batchv1alpha1.ReservationGranted:
 		return leave, inProgress(found.Name, "has its slot", comeAgain)
-	case !left && last != nil && now.Before(last.Add(reservation.Lease(found))):
+	case lookedAfter(found, want, alone, now):
 		return leave, inProgress(found.Name, "waits", comeAgain)
-	case front == "" || !sameWish(found, want):
+	case !sameWish(found, want):
 		return leave, refuse(http.StatusConflict, "IdempotencyKeyReused",
 			"a request with this %s waits that wants something else; use another key", HeaderIdempotencyKey).about(found.Name)
 	default:
@@ -53,12 +50,27 @@ func stand(found, want *batchv1alpha1.DirectReservation, alone bool, now time.Ti
 	}
 }
 
+// lookedAfter says whether another request waits with the reservation: its front has renewed it within the lease.
+func lookedAfter(found, want *batchv1alpha1.DirectReservation, alone bool, now time.Time) bool {
+	if alone && front(found) == front(want) {
+		return false
+	}
+	last := found.Spec.RenewTime
+	return last != nil && now.Before(last.Add(reservation.Lease(found)))
+}
+
+func front(d *batchv1alpha1.DirectReservation) string {
+	return d.Annotations[batchv1alpha1.AnnotationFront]
+}
+
 func inProgress(name, how string, after time.Duration) *problem {
 	return refuse(http.StatusConflict, "InProgress", "a request with this %s %s already", HeaderIdempotencyKey, how).about(name).again(after)
 }
 
-func sameWish(a, b *batchv1alpha1.DirectReservation) bool {
-	return reservation.Queue(a) == reservation.Queue(b) && a.Spec.Type == b.Spec.Type && equality.Semantic.DeepEqual(a.Spec.Claims, b.Spec.Claims)
+// sameWish says whether the reservation was made by a front for the same thing.
+func sameWish(found, want *batchv1alpha1.DirectReservation) bool {
+	return front(found) != "" && reservation.Queue(found) == reservation.Queue(want) && found.Spec.Type == want.Spec.Type &&
+		equality.Semantic.DeepEqual(found.Spec.Claims, want.Spec.Claims)
 }
 
 // join acts on the reservation that has the name already. Without a problem, and without a reservation, it is to be tried again.

@@ -20,32 +20,49 @@ type route struct {
 	run string
 }
 
-// routed finds out what a request asks for, from the path as it was sent: cleaning it, as a mux does, would be a redirect for
-// paths that the upstream knows what to do with.
+// routed finds out what a request asks for.
 func routed(r *http.Request) (route, *problem) {
-	unknown := refuse(http.StatusNotFound, "NotFound",
-		"there is nothing here; use /v1/namespaces/{namespace}/queues/{queue}/direct/{path} or POST /v1/namespaces/{namespace}/jobruns/{name}/retry")
-	const head = 6 // segments before the rest
-	parts := strings.SplitN(r.URL.EscapedPath(), "/", head+2)
-	if len(parts) < head+1 || parts[0] != "" || parts[1] != "v1" || parts[2] != "namespaces" || !isLabel(parts[3]) {
-		return route{}, unknown
-	}
-	to := route{namespace: parts[3]}
-	if len(parts) > head+1 {
-		to.rest = "/" + parts[head+1]
-	}
-	switch kind, name, verb := parts[4], parts[5], parts[6]; {
-	case kind == "queues" && verb == "direct" && isLabel(name) && passedOn(r.Method):
-		to.queue = name
-	case kind == "jobruns" && verb == "retry" && to.rest == "" && isName(name) && r.Method == http.MethodPost:
-		to.run = name
-	default:
-		return route{}, unknown
+	to, ok := parsed(r.URL.EscapedPath())
+	if !ok || !to.allows(r.Method) {
+		return route{}, refuse(http.StatusNotFound, "NotFound",
+			"there is nothing here; use /v1/namespaces/{namespace}/queues/{queue}/direct/{path} or POST /v1/namespaces/{namespace}/jobruns/{name}/retry")
 	}
 	if r.Header.Get("Upgrade") != "" {
 		return route{}, refuse(http.StatusNotImplemented, "UpgradeNotSupported", "a connection cannot be upgraded to another protocol here; send a plain request")
 	}
 	return to, nil
+}
+
+// parsed reads a path as it was sent: cleaning it, as a mux does, would be a redirect for paths that the upstream knows what to
+// do with.
+func parsed(path string) (route, bool) {
+	const head = 7 // segments before the rest: "", v1, namespaces, {namespace}, {kind}, {name}, {verb}
+	parts := strings.SplitN(path, "/", head+1)
+	if len(parts) < head || !strings.HasPrefix(path, "/v1/namespaces/") || !isLabel(parts[3]) {
+		return route{}, false
+	}
+	to, name := route{namespace: parts[3]}, parts[5]
+	if len(parts) > head {
+		to.rest = "/" + parts[head]
+	}
+	switch parts[4] + "/" + parts[6] {
+	case "queues/direct":
+		to.queue = name
+		return to, isLabel(name)
+	case "jobruns/retry":
+		to.run = name
+		return to, isName(name) && to.rest == ""
+	default:
+		return route{}, false
+	}
+}
+
+// allows says whether that can be done with the method.
+func (to route) allows(method string) bool {
+	if to.run != "" {
+		return method == http.MethodPost
+	}
+	return passedOn(method)
 }
 
 func passedOn(method string) bool {

@@ -15,8 +15,9 @@ import (
 const (
 	// startResolution: the API server stores the start without the parts of its second, and no run is stale too early.
 	startResolution = time.Second
-	// lookEvery is how often a stale run is looked at again at least: no event tells of a heartbeat.
-	lookEvery = time.Minute
+	// lookAtLeast and lookAtMost bound how soon a stale run is looked at again, since no event tells of a heartbeat: after a
+	// quarter of the threshold, so that a sign of life is seen while it counts.
+	lookAtLeast, lookAtMost = time.Second, time.Minute
 )
 
 // Threshold returns how long the work of a run may give no sign of life: what the run says, or else what its queue says for
@@ -95,7 +96,7 @@ func Decide(r *batchv1alpha1.JobRun, threshold time.Duration, signs Signs, now t
 
 	v := Verdict{Stale: !now.Before(last.until), Since: last.at, Look: last.until}
 	if v.Stale {
-		v.Look = now.Add(min(threshold, lookEvery))
+		v.Look = now.Add(max(lookAtLeast, min(threshold/4, lookAtMost)))
 	}
 	v.Message = v.message(last, threshold)
 	if ahead {

@@ -162,9 +162,9 @@ func TestARunWithoutAThresholdOrAStartIsNeverStale(t *testing.T) {
 	}
 }
 
-func TestAStaleRunIsLookedAtEveryMinuteOrAsOftenAsItsThresholdAsks(t *testing.T) {
+func TestAStaleRunIsLookedAtOftenEnoughToSeeASignOfLifeWhileItCounts(t *testing.T) {
 	for threshold, want := range map[time.Duration]time.Duration{
-		time.Second: time.Second, 59 * time.Second: 59 * time.Second, 30 * 24 * time.Hour: time.Minute,
+		time.Second: time.Second, 60 * time.Second: 15 * time.Second, 240 * time.Second: time.Minute, 30 * 24 * time.Hour: time.Minute,
 	} {
 		now := at(2 * threshold.Seconds())
 		v := Decide(working("", nil), threshold, Signs{}, now)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,9 +19,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/operator"
 )
 
 // Direct access over HTTP with the whole manager. The stage is the upstream and what the runs call, so its log tells the order.
+
+// add keeps a line.
+func (l *logs) add(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, line)
+}
 
 // kept returns all that the namespace holds, Events included, as text.
 func (w *world) kept() string {
@@ -48,7 +57,8 @@ func TestADirectRequestIsServedBetweenTheRunningRunAndTheRestOfTheQueue(t *testi
 	w := newWorld(t)
 	s := newStage(t)
 	w.upstream(s, 1)
-	d, m := w.opens()
+	said := &logs{}
+	d, _ := w.opens(func(o *operator.Options) { o.Log = funcr.NewJSON(said.add, funcr.Options{Verbosity: 9}) })
 	user, token := w.user(audience, "directreservations")
 	w.create(w.act(s, "running"))
 	w.Eventually(s.atWork).Should(Equal([]string{"running"}))
@@ -76,14 +86,13 @@ func TestADirectRequestIsServedBetweenTheRunningRunAndTheRestOfTheQueue(t *testi
 	runs := &batchv1alpha1.JobRunList{}
 	w.Expect(w.List(w.ctx, runs, client.InNamespace(w.ns))).To(Succeed())
 	w.Expect(runs.Items).To(HaveLen(3), "there is no run for the request")
-	w.Eventually(func() []map[string]any { return m.log.with("request") }).Should(ContainElement(And(
+	w.Eventually(func() []map[string]any { return said.with("request") }).Should(ContainElement(And(
 		HaveKeyWithValue("user", user), HaveKeyWithValue("queue", "default"), HaveKeyWithValue("reservation", dr.Name), HaveKeyWithValue("status", BeEquivalentTo(200)))))
-	said := strings.Join(m.log.all(), "\n") + w.kept()
-	w.Expect(said).To(ContainSubstring(dr.Name))
+	everything := strings.Join(said.all(), "\n") + w.kept()
+	w.Expect(strings.Count(everything, dr.Name)).To(BeNumerically(">=", 2))
 	for _, secret := range []string{token, token[strings.LastIndex(token, ".")+1:], "secret-query", "secret-header"} {
-		w.Expect(said).NotTo(ContainSubstring(secret))
+		w.Expect(everything).NotTo(ContainSubstring(secret))
 	}
-	w.idempotent(m)
 }
 
 func TestADirectRequestCanAskForATypeAndClaimsOfItsOwn(t *testing.T) {
@@ -167,11 +176,11 @@ func TestAClientThatGoesAwayGivesItsPlaceOrItsSlotToTheNextAtOnce(t *testing.T) 
 	w.Eventually(s.atWork).Should(Equal([]string{"chat"}))
 	waits, giveUp := context.WithCancel(t.Context())
 	other := d.sent(d.direct(token, "default", "other", until(waits)))
-	w.Eventually(w.reservations).Should(ContainElement(HaveField("Status.Phase", batchv1alpha1.ReservationActive)))
+	w.Eventually(w.phases).Should(ContainElement(batchv1alpha1.ReservationActive))
 	w.create(w.act(s, "next"))
 	giveUp()
 	w.Expect(d.got(other).err).To(MatchError(context.Canceled))
-	w.Eventually(w.reservations).Should(ContainElement(HaveField("Status.Phase", batchv1alpha1.ReservationReleased)))
+	w.Eventually(w.phases).Should(ContainElement(batchv1alpha1.ReservationReleased))
 	w.Expect(s.began("")).To(Equal([]string{"chat"}))
 
 	leave()
@@ -179,7 +188,7 @@ func TestAClientThatGoesAwayGivesItsPlaceOrItsSlotToTheNextAtOnce(t *testing.T) 
 	w.Eventually(s.atWork).Should(Equal([]string{"next"}))
 	s.end("next")
 	w.eventually("next", batchv1alpha1.JobRunCompleted)
-	w.Expect(w.reservations()).To(HaveEach(HaveField("Status.Phase", batchv1alpha1.ReservationReleased)), "no lease had to run out")
+	w.Expect(w.phases()).To(HaveEach(batchv1alpha1.ReservationReleased), "no lease had to run out")
 	w.Expect(s.began("")).To(Equal([]string{"chat", "next"}))
 	w.Expect(s.most("")).To(Equal(1), "the call had ended")
 	w.idempotent(m)
@@ -214,7 +223,7 @@ func TestTheSameKeyIsPassedOnOnce(t *testing.T) {
 	other := d.sent(ask(bob))
 	s.end("chat")
 	w.Expect(d.got(other).status).To(Equal(http.StatusOK), "the key of somebody else is another")
-	w.Eventually(w.reservations).Should(And(HaveLen(2), HaveEach(HaveField("Status.Phase", batchv1alpha1.ReservationReleased))))
+	w.Eventually(w.phases).Should(And(HaveLen(2), HaveEach(batchv1alpha1.ReservationReleased)))
 	w.idempotent(m)
 }
 

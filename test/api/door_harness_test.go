@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -22,7 +23,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -40,7 +40,6 @@ type door struct {
 	address string
 	certs   string
 	http    *http.Client
-	log     *logs // every line of the manager, details too
 }
 
 // door prepares a front. A manager has it by the option serving.
@@ -49,25 +48,17 @@ func (w *world) door() *door {
 	certs, pool := certificate(w.t)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}} // no proxy, and HTTP/1 for the tests' own looks at connections
 	w.t.Cleanup(transport.CloseIdleConnections)
-	return &door{world: w, address: reserved(w.t), certs: certs, http: &http.Client{Transport: transport}, log: &logs{}}
+	return &door{world: w, address: reserved(w.t), certs: certs, http: &http.Client{Transport: transport}}
 }
 
 // serving makes a manager serve at the door.
-func (d *door) serving(o *operator.Options) {
-	o.DirectAddress, o.DirectCertDir = d.address, d.certs
-	o.Log = funcr.NewJSON(func(line string) {
-		d.log.mu.Lock()
-		defer d.log.mu.Unlock()
-		d.log.lines = append(d.log.lines, line)
-	}, funcr.Options{Verbosity: 9})
-}
+func (d *door) serving(o *operator.Options) { o.DirectAddress, o.DirectCertDir = d.address, d.certs }
 
 // opens starts a manager with the door and waits until it is open.
 func (w *world) opens(change ...func(*operator.Options)) (*door, *manager) {
 	w.t.Helper()
 	d := w.door()
 	m := w.start(append([]func(*operator.Options){d.serving}, change...)...)
-	m.log = d.log
 	d.opened()
 	return d, m
 }
@@ -186,6 +177,26 @@ func until(ctx context.Context) func(*http.Request) {
 	return func(r *http.Request) { *r = *r.WithContext(ctx) }
 }
 
+// ends returns how each reservation of the namespace stands: its phase, its reason, and whether it was ever granted.
+func (w *world) ends() []string {
+	w.t.Helper()
+	ends := []string{}
+	for _, dr := range w.reservations() {
+		ends = append(ends, fmt.Sprintf("%s %s %t", dr.Status.Phase, dr.Status.Reason, dr.Status.GrantedAt != nil))
+	}
+	return ends
+}
+
+// phases returns the phase of each reservation of the namespace.
+func (w *world) phases() []batchv1alpha1.DirectReservationPhase {
+	w.t.Helper()
+	phases := []batchv1alpha1.DirectReservationPhase{}
+	for _, dr := range w.reservations() {
+		phases = append(phases, dr.Status.Phase)
+	}
+	return phases
+}
+
 // reply is what came back.
 type reply struct {
 	status int
@@ -229,7 +240,7 @@ func (d *door) got(replies <-chan reply) reply {
 // only waits until the one reservation of the namespace is in the phase.
 func (w *world) only(phase batchv1alpha1.DirectReservationPhase) *batchv1alpha1.DirectReservation {
 	w.t.Helper()
-	w.Eventually(w.reservations).Should(ConsistOf(HaveField("Status.Phase", phase)), func() string { return w.story() })
+	w.Eventually(w.phases).Should(ConsistOf(phase), func() string { return w.story() })
 	return &w.reservations()[0]
 }
 

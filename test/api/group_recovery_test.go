@@ -5,113 +5,13 @@ package api
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"k8s.io/client-go/rest"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 )
-
-// writesOfGroup matches what the group controller writes: runs, the status of a group, and requests to end.
-func writesOfGroup(r request) bool {
-	switch {
-	case r.method == http.MethodPost:
-		return strings.HasSuffix(r.path, "/jobruns") && strings.Contains(r.body, `"groupRef"`) && !strings.Contains(r.body, `"retryOf"`)
-	case r.method == http.MethodPut:
-		return recordOfGroup(r) || requestToEnd(r)
-	default:
-		return false
-	}
-}
-
-// recordOfGroup matches the writes of the status of a group.
-func recordOfGroup(r request) bool {
-	return r.method == http.MethodPut && strings.Contains(r.path, "/jobgroups/") && strings.HasSuffix(r.path, "/status")
-}
-
-// requestToEnd matches the writes that ask a run to end, and those of a run that was asked.
-func requestToEnd(r request) bool {
-	return r.method == http.MethodPut && strings.Contains(r.path, "/jobruns/") && strings.Contains(r.body, `"halt":{`)
-}
-
-// creationOfRun matches the creation of the run of that name.
-func creationOfRun(name string) func(request) bool {
-	return func(r request) bool {
-		return r.method == http.MethodPost && strings.HasSuffix(r.path, "/jobruns") && strings.Contains(r.body, `"name":"`+name+`"`)
-	}
-}
-
-// saying restricts a match to requests whose body has this text.
-func saying(text string, match func(request) bool) func(request) bool {
-	return func(r request) bool { return match(r) && strings.Contains(r.body, text) }
-}
-
-// fault is what befalls the n-th request that matches. Of what is to be carried out only what the API server accepts counts.
-type fault struct {
-	*wire
-	match  func(request) bool
-	landed bool // the request is carried out, and its answer never arrives; otherwise it never arrives itself
-	fatal  bool // no request after it arrives
-	left   atomic.Int64
-	base   http.RoundTripper
-}
-
-// dies makes the manager on the wire die at its n-th write that matches, before the API server has it or after it has carried
-// it out.
-func (x *wire) dies(n int64, landed bool, match func(request) bool) *fault {
-	return newFault(&fault{wire: x, match: match, landed: landed, fatal: true}, n)
-}
-
-// forgets lets the first write that matches be carried out, and its answer never arrive.
-func (x *wire) forgets(match func(request) bool) *fault {
-	return newFault(&fault{wire: x, match: match, landed: true}, 1)
-}
-
-func newFault(f *fault, n int64) *fault {
-	f.left.Store(n)
-	return f
-}
-
-// config is a manager's connection that has the fault.
-func (f *fault) config() *rest.Config {
-	c := f.wire.config()
-	c.Wrap(func(base http.RoundTripper) http.RoundTripper {
-		f.base = base
-		return f
-	})
-	return c
-}
-
-// RoundTrip carries out one request.
-func (f *fault) RoundTrip(hr *http.Request) (*http.Response, error) {
-	r, err := readRequest(hr)
-	if err != nil {
-		return nil, err
-	}
-	if !f.match(r) || (!f.landed && f.left.Add(-1) != 0) {
-		return f.base.RoundTrip(hr)
-	}
-	if f.landed {
-		response, err := f.base.RoundTrip(hr)
-		if err != nil || response.StatusCode >= http.StatusMultipleChoices || f.left.Add(-1) != 0 {
-			return response, err
-		}
-		_ = response.Body.Close()
-	}
-	if f.fatal {
-		f.cut()
-	}
-	return nil, errLost
-}
-
-// died waits until the manager on a wire is dead.
-func (w *world) died(x *wire) {
-	w.t.Helper()
-	w.Eventually(x.whole.Done()).Should(BeClosed(), func() string { return w.groupStory() })
-}
 
 func TestAManagerMayDieAtAnyWriteOfASequence(t *testing.T) {
 	// The first run, its record, that it is at work, that it has ended with the second run and its record, and the end.

@@ -90,6 +90,8 @@ func TestWhatAPersonConfirmedToBeGoneHoldsUpNoStop(t *testing.T) {
 			Sight{Job: aJob(r, sealedAs(SealedStopped), suspensionSeen), Pods: []corev1.Pod{gone}}, executor.Unknown, true, "the work was stopped"},
 		"the pod of a Job that was removed": {
 			Sight{Pods: []corev1.Pod{gone}, Closed: true}, executor.Unknown, true, "its pods have ended"},
+		"the pod of a Job that was removed, while its name is free": {
+			Sight{Pods: []corev1.Pod{gone}}, executor.Unknown, true, "its pods have ended"},
 		"one of two pods": {
 			Sight{Job: aJob(r, sealedAs(SealedStopped), suspensionSeen), Pods: []corev1.Pod{gone, lost}}, executor.Alive, false, "pod p on node n1"},
 		"a Job that is being deleted": {

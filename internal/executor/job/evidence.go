@@ -4,6 +4,7 @@ package jobwork
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,7 +53,8 @@ func absent(s Sight, live []*corev1.Pod) executor.Evidence {
 	case len(live) > 0:
 		return executor.Evidence{Life: executor.Alive, Confirmable: s.Closed, Detail: "the Job is gone; " + list(live), RecheckAfter: recheckAfter}
 	case len(s.Pods) > 0:
-		return executor.Evidence{Life: executor.Unknown, Stopped: s.Closed, Detail: "the Job was removed; its pods have ended"}
+		stopped := s.Closed || anyConfirmed(s.Pods)
+		return executor.Evidence{Life: executor.Unknown, Stopped: stopped, Detail: "the Job was removed; its pods have ended"}
 	default:
 		return executor.Evidence{Life: executor.NeverStarted, Stopped: s.Closed}
 	}
@@ -148,6 +150,11 @@ func sealed(job *batchv1.Job) bool {
 func JobConfirmedStopped(job *batchv1.Job) bool {
 	goesOn := !sealed(job) && job.DeletionTimestamp == nil && metav1.GetControllerOf(job) != nil
 	return confirmedStopped(job) && !goesOn
+}
+
+// anyConfirmed: a person who speaks for a pod of a run speaks for the run.
+func anyConfirmed(pods []corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(p corev1.Pod) bool { return confirmedStopped(&p) })
 }
 
 // confirmedStopped reports whether a person has confirmed, by the annotation on a Job or pod of a run, that nothing of it
