@@ -225,7 +225,7 @@ func TestWhatWaitedAtAFrontThatDiedHoldsUpNobodyOnceItsLeaseIsOver(t *testing.T)
 	w.create(w.act(s, "next"))
 	x.cut()
 
-	w.Eventually(w.ends).Should(HaveEach("Expired HolderLost false"), "nobody renews them any more")
+	w.Eventually(w.standings).Should(HaveEach("Expired HolderLost false"), "nobody renews them any more")
 	s.end("running", "next")
 	w.eventually("next", batchv1alpha1.JobRunCompleted)
 	w.Expect(s.began("")).To(Equal([]string{"running", "next"}))

@@ -177,14 +177,14 @@ func until(ctx context.Context) func(*http.Request) {
 	return func(r *http.Request) { *r = *r.WithContext(ctx) }
 }
 
-// ends returns how each reservation of the namespace stands: its phase, its reason, and whether it was ever granted.
-func (w *world) ends() []string {
+// standings returns how each reservation of the namespace stands: its phase, its reason, and whether it was ever granted.
+func (w *world) standings() []string {
 	w.t.Helper()
-	ends := []string{}
+	all := []string{}
 	for _, dr := range w.reservations() {
-		ends = append(ends, fmt.Sprintf("%s %s %t", dr.Status.Phase, dr.Status.Reason, dr.Status.GrantedAt != nil))
+		all = append(all, fmt.Sprintf("%s %s %t", dr.Status.Phase, dr.Status.Reason, dr.Status.GrantedAt != nil))
 	}
-	return ends
+	return all
 }
 
 // phases returns the phase of each reservation of the namespace.
