@@ -5,7 +5,8 @@
 //
 // A Queue is the picture that one manager has of one JobQueue. It is fed from watch events and from the manager's own
 // answered writes, whichever comes first. Decide looks at it and answers with what to claim next; it changes nothing that
-// can be observed, but that Misfits tells of those that the limits it was given can never admit. What a claim does to the picture is told by Assume, and ends with the next version of the object.
+// can be observed, but that entries are judged by the limits it was given (Misfits). What a claim does to the picture is told
+// by Assume, and ends with the next version of the object.
 //
 // Every rule is a Policy, and all must admit. Some runs pass others: who waits for a slot of its type or for a resource lets
 // those pass that need neither its type nor any of its resources, and keeps its place before the rest. So nothing starves,

@@ -201,10 +201,10 @@ func TestAScheduleWhoseQueueIsStuckIsBounded(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		m := w.start()
-		w.create(w.schedule("sj", "", running(w.jobRun("")), onSchedule("@every 1s"), replacing))
-		w.Eventually(func() []batchv1alpha1.JobRun { return w.fires("sj") }).Should(HaveLen(1))
-		first := w.fires("sj")[0]
 		kubelet.HoldTermination(w.ns)
+		w.create(w.schedule("sj", "", running(w.jobRun("")), onSchedule("@every 2s"), replacing))
+		w.Eventually(w.lives).Should(HaveLen(1))
+		first := w.fires("sj")[0]
 		w.Eventually(w.phase(first.Name)).Should(Equal(string(batchv1alpha1.JobRunCancelling)))
 		w.Consistently(w.allRuns).WithTimeout(2 * still).Should(Equal([]string{first.Name}))
 		w.pause("sj")
