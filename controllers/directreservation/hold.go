@@ -43,7 +43,7 @@ func (r *Reconciler) obstacle(ctx context.Context, dr *batchv1alpha1.DirectReser
 
 // hold returns the change that makes the obstacle visible, or takes it back; nil if there is nothing to change.
 func hold(dr *batchv1alpha1.DirectReservation, o obstacle, now time.Time) func(*batchv1alpha1.DirectReservation) {
-	change := func(d *batchv1alpha1.DirectReservation) bool { return reservation.Unhold(d) }
+	change := reservation.Unhold
 	if o.reason != "" {
 		change = func(d *batchv1alpha1.DirectReservation) bool { return reservation.Hold(d, o.reason, o.message, now) }
 	}

@@ -43,7 +43,7 @@ func TestAReservationSaysWhyItsQueueCannotGrantIt(t *testing.T) {
 		"a type and a resource that the queue has":  {wanting("gpu", "story", "ollama", 1), seen, "", ""},
 		"a queue that does not exist":               {wanting("none", "", "", 0), seen, batchv1alpha1.ReasonQueueNotFound, "JobQueue none does not exist in namespace ns"},
 		"the default queue, which will be created":  {wanting("", "", "", 0), seen, "", ""},
-		"a type that the queue does not list":       {wanting("gpu", "stroy", "", 0), seen, batchv1alpha1.ReasonUnknownType, `"stroy"`},
+		"a type that the queue does not list":       {wanting("gpu", "novel", "", 0), seen, batchv1alpha1.ReasonUnknownType, `"novel"`},
 		"a resource that the queue does not have":   {wanting("gpu", "", "olama", 1), seen, batchv1alpha1.ReasonUnknownResource, `"olama"`},
 		"more than the queue has":                   {wanting("gpu", "", "ollama", 2), seen, batchv1alpha1.ReasonExceedsCapacity, "ollama"},
 		"more than it has by now, when it is next":  {wanting("gpu", "", "ollama", 2), active(mine), batchv1alpha1.ReasonExceedsCapacity, "ollama"},

@@ -64,8 +64,8 @@ func TestTypesAndResourcesOfTheQueueBoundWhatIsClaimed(t *testing.T) {
 func TestWhatTheQueueCanNeverAdmitIsToldAndToldAgainWhenItCan(t *testing.T) {
 	g := NewWithT(t)
 	misfit := aReservation("shell")
-	misfit.Spec.Type = "stroy"
-	b := begin(t, studio(), aRun("typo", ofType("stroy")), aRun("fine", ofType("story")), misfit)
+	misfit.Spec.Type = "novel"
+	b := begin(t, studio(), aRun("typo", ofType("novel")), aRun("fine", ofType("story")), misfit)
 	b.sync().settle()
 	g.Expect(b.running()).To(Equal([]string{"fine"}), "they are in nobody's way")
 	told := func() (names []string) {
@@ -81,7 +81,7 @@ func TestWhatTheQueueCanNeverAdmitIsToldAndToldAgainWhenItCan(t *testing.T) {
 	g.Expect(told()).To(BeEmpty(), "once")
 
 	b.edit(func(s *batchv1alpha1.JobQueueSpec) {
-		s.Concurrency.Types = append(s.Concurrency.Types, batchv1alpha1.TypeConcurrency{Name: "stroy"})
+		s.Concurrency.Types = append(s.Concurrency.Types, batchv1alpha1.TypeConcurrency{Name: "novel"})
 	})
 	b.settle()
 	g.Expect(told()).To(ConsistOf("typo", "shell"))

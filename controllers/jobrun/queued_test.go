@@ -96,7 +96,7 @@ func TestARunWaitsForAPersonAndSaysWhy(t *testing.T) {
 		again  time.Duration
 	}{
 		"its queue does not exist":                      {queued("a"), nil, batchv1alpha1.ReasonQueueNotFound, 0},
-		"its queue lists types, and has not this one":   {queued("a", ofType("stroy")), []client.Object{studio()}, batchv1alpha1.ReasonUnknownType, 0},
+		"its queue lists types, and has not this one":   {queued("a", ofType("novel")), []client.Object{studio()}, batchv1alpha1.ReasonUnknownType, 0},
 		"its queue does not have what it claims":        {queued("a", claiming("olama", 1)), []client.Object{studio()}, batchv1alpha1.ReasonUnknownResource, 0},
 		"its queue has less than it claims":             {queued("a", claiming("ollama", 2)), []client.Object{studio()}, batchv1alpha1.ReasonExceedsCapacity, 0},
 		"its owner does not exist":                      {queued("a", ownedBy("sj", "uid-sj")), []client.Object{queue("main")}, batchv1alpha1.ReasonOwnerNotFound, creatorPatience},

@@ -186,8 +186,23 @@ func (s *story) chatOrder(ctx context.Context, heard []time.Time) error {
 	if err != nil {
 		return err
 	}
-	chat := log.chat()
-	var order []string
+	order, err := s.oneAtATime(log.chat())
+	if err != nil {
+		return err
+	}
+	if want := []string{"page-1", "direct", "direct", "page-2", "page-3"}; !slices.Equal(order, want) {
+		return fmt.Errorf("the server has seen %v; expected %v", order, want)
+	}
+	if err := errors.Join(s.streamed(log.chat(), heard), s.released(ctx)); err != nil {
+		return err
+	}
+	s.say.claim("the server has seen %s", strings.Join(order, ", "))
+	s.say.claim("both had the first word before the last one was sent; their reservations are Released, and carry the user's name")
+	return nil
+}
+
+// oneAtATime returns who was at work, in order, and an error if two were at once.
+func (s *story) oneAtATime(chat entries) (order []string, err error) {
 	for i, e := range chat {
 		switch {
 		case e.Event == received && e.Direct != "":
@@ -195,27 +210,23 @@ func (s *story) chatOrder(ctx context.Context, heard []time.Time) error {
 		case e.Event == received:
 			order = append(order, strings.TrimPrefix(e.Run, s.ns+"/"))
 		case i == 0 || chat[i-1].Run != e.Run || chat[i-1].Direct != e.Direct:
-			return fmt.Errorf("two were at work at once: %+v", chat)
+			return nil, fmt.Errorf("two were at work at once: %+v", chat)
 		}
 	}
-	if want := []string{"page-1", "direct", "direct", "page-2", "page-3"}; !slices.Equal(order, want) {
-		return fmt.Errorf("the server has seen %v; expected %v", order, want)
-	}
-	if err := s.streamed(chat, heard); err != nil {
-		return err
-	}
-	found, err := s.reservations(ctx)
-	if err != nil {
-		return err
-	}
-	for _, d := range found {
-		if d.Status.Phase != batchv1alpha1.ReservationReleased || !strings.HasSuffix(d.Spec.HolderIdentity, ":"+chatUser) {
-			return fmt.Errorf("reservation %s of %q is %s", d.Name, d.Spec.HolderIdentity, d.Status.Phase)
+	return order, nil
+}
+
+// released expects the reservations of the people to be given back, in the name of the user.
+func (s *story) released(ctx context.Context) error {
+	return s.await(ctx, "the reservations are given back", func(ctx context.Context) (string, error) {
+		found, err := s.reservations(ctx)
+		for _, d := range found {
+			if d.Status.Phase != batchv1alpha1.ReservationReleased || !strings.HasSuffix(d.Spec.HolderIdentity, ":"+chatUser) {
+				return fmt.Sprintf("reservation %s of %q is %s", d.Name, d.Spec.HolderIdentity, d.Status.Phase), err
+			}
 		}
-	}
-	s.say.claim("the server has seen %s", strings.Join(order, ", "))
-	s.say.claim("both had the first word before the last one was sent; their reservations are Released, and carry the user's name")
-	return nil
+		return "", err
+	})
 }
 
 // streamed expects the first word of each answer to have arrived before the server had sent all of it.

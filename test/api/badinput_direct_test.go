@@ -81,7 +81,9 @@ func TestAnUpstreamThatHangsOrIsAwayIsGivenUpAndItsSlotIsFree(t *testing.T) {
 			504, "UpstreamTimeout", []string{"chat", "next"},
 		},
 		"nobody listens": {
-			func(t *testing.T, q *batchv1alpha1.JobQueue) { q.Spec.Direct.Upstream = "http://" + closedPort(t).address },
+			func(t *testing.T, q *batchv1alpha1.JobQueue) {
+				q.Spec.Direct.Upstream = "http://" + closedPort(t).address
+			},
 			502, "UpstreamFailed", []string{"next"},
 		},
 		"a secret is missing": {

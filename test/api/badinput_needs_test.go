@@ -93,3 +93,32 @@ func TestReleasingWhatIsOverChangesNothing(t *testing.T) {
 	w.eventually("next", batchv1alpha1.JobRunCompleted)
 	w.idempotent(m)
 }
+
+func TestAQueueThatIsDeletedStopsNothingAndWhatWaitsGoesOnWhenItIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := newStage(t)
+	q := w.queue("gone", 1, bounding(sharing()))
+	m := w.start()
+	w.create(w.act(s, "ollama-1", inQueue("gone")))
+	w.Eventually(s.atWork).Should(Equal([]string{"ollama-1"}))
+	w.create(w.reserve("dr", atQueue("gone"), needing("ollama")))
+	w.reservation("dr", batchv1alpha1.ReservationActive)
+	w.create(w.act(s, "ollama-2", inQueue("gone")))
+	w.Expect(w.Delete(w.ctx, q)).To(Succeed())
+	w.stalled(w.ofReservation("dr"), batchv1alpha1.ReasonQueueNotFound)
+	w.stalled(w.ofRun("ollama-2"), batchv1alpha1.ReasonQueueNotFound)
+	w.Expect(s.atWork()).To(Equal([]string{"ollama-1"}))
+
+	w.queue("gone", 1, bounding(sharing()))
+	w.Eventually(w.ofRun("ollama-2")).ShouldNot(ContainElement(HaveField("Type", batchv1alpha1.ConditionStalled)))
+	w.Expect(s.began("")).To(Equal([]string{"ollama-1"}), "what is at work still counts")
+	s.end("ollama-1")
+	w.notStalled(w.eventually("ollama-1", batchv1alpha1.JobRunCompleted).Name)
+	dr := w.reservation("dr", batchv1alpha1.ReservationGranted)
+	w.Expect(dr.Status.Conditions).NotTo(ContainElement(HaveField("Type", batchv1alpha1.ConditionStalled)))
+	w.release("dr")
+	s.end("ollama-2")
+	w.eventually("ollama-2", batchv1alpha1.JobRunCompleted)
+	w.idempotent(m)
+}

@@ -70,7 +70,7 @@ func TestATickMakesAGroupWhichIsActiveUntilItsLastMemberHasEnded(t *testing.T) {
 	w.Expect(sj.Status.LastRunName).To(Equal(name))
 	w.Expect(sj.Status.ActiveCount).To(BeEquivalentTo(1))
 	w.Expect(sj.Status.Active).To(ConsistOf(And(HaveField("Name", name), HaveField("UID", g.UID))))
-	w.Expect(w.get(name + "-a").Spec.ScheduledJobRef).To(BeNil(), "it is the group that counts for the schedule")
+	w.Expect(w.get(name+"-a").Spec.ScheduledJobRef).To(BeNil(), "it is the group that counts for the schedule")
 	release()
 	w.ends(name, "Completed: a Completed, b Completed")
 	w.Eventually(func() []batchv1alpha1.ActiveRun { return w.readSchedule("sj").Status.Active }).Should(BeEmpty())
@@ -94,8 +94,7 @@ func TestGroupsOfARecurringScheduleFireEveryTickOnceAndGoByItsLimits(t *testing.
 	)
 	w.Eventually(w.groupsIn("fine", batchv1alpha1.JobGroupCompleted)).Should(BeNumerically(">=", 3))
 	w.Eventually(w.groupsIn("poor", batchv1alpha1.JobGroupFailed)).Should(BeNumerically(">=", 3))
-	w.pause("fine")
-	w.pause("poor")
+	w.pause("fine", "poor")
 	for _, name := range []string{"fine", "poor"} {
 		w.Eventually(func() int32 { return w.readSchedule(name).Status.ActiveCount }).Should(BeZero())
 	}

@@ -142,10 +142,7 @@ func TestTicksThatReplaceEachOtherNeverOverlapAndEachIsAccountedFor(t *testing.T
 	m := w.start()
 	w.create(w.schedule("sj", "", replacing, running(w.jobRun("", adopting)), onSchedule("@every 2s")))
 	w.Eventually(func() int { return len(w.fires("sj")) }).Should(BeNumerically(">=", 4))
-	sj := w.readSchedule("sj")
-	w.patch(sj, func() { sj.Spec.Suspend = true })
-	w.Eventually(func() int64 { return w.readSchedule("sj").Status.ObservedGeneration }).Should(BeEquivalentTo(2))
-	w.settle()
+	w.pause("sj")
 	most, _ := w.atOnce()
 	w.Expect(most).To(Equal(1))
 	runs := w.fires("sj")
@@ -155,7 +152,7 @@ func TestTicksThatReplaceEachOtherNeverOverlapAndEachIsAccountedFor(t *testing.T
 	last := runs[len(runs)-1]
 	w.cancelRun(last.Name)
 	w.settled(last.Name, batchv1alpha1.ConditionComplete)
-	sj = w.readSchedule("sj")
+	sj := w.readSchedule("sj")
 	ticks := last.Spec.ScheduledTime.Sub(sj.CreationTimestamp.Time) / (2 * time.Second)
 	w.Expect(sj.Status.MissedRuns).To(BeEquivalentTo(int(ticks)-len(runs)), "a tick has its run, or was overtaken and counted")
 	w.idempotent(m)
@@ -223,15 +220,17 @@ func (w *world) ready(name string) string {
 	return ptr.Deref(c, metav1.Condition{}).Message
 }
 
-// pause suspends a ScheduledJob and waits until nothing fires any more.
-func (w *world) pause(name string) {
+// pause suspends ScheduledJobs and waits until nothing happens any more.
+func (w *world) pause(names ...string) {
 	w.t.Helper()
-	sj := w.readSchedule(name)
-	w.patch(sj, func() { sj.Spec.Suspend = true })
-	w.Eventually(func() bool {
+	for _, name := range names {
 		sj := w.readSchedule(name)
-		return sj.Status.ObservedGeneration == sj.Generation
-	}).Should(BeTrue())
+		w.patch(sj, func() { sj.Spec.Suspend = true })
+		w.Eventually(func() bool {
+			sj := w.readSchedule(name)
+			return sj.Status.ObservedGeneration == sj.Generation
+		}).Should(BeTrue())
+	}
 	w.settle()
 }
 

@@ -98,7 +98,7 @@ func TestARunThatNeedsTwoThingsIsNotStarvedByStreamsThatNeedOneEach(t *testing.T
 		one, two  string // the streams
 		needsBoth string
 	}{
-		"two resources":        {batchv1alpha1.QueueConcurrency{Resources: thereAre(1, 1)}, "ollama", "remote", "ollama-remote-both"},
+		"two resources":         {batchv1alpha1.QueueConcurrency{Resources: thereAre(1, 1)}, "ollama", "remote", "ollama-remote-both"},
 		"a type and a resource": {batchv1alpha1.QueueConcurrency{Types: ofEach(1, 1), Resources: thereAre(1, 1)}, "story", "remote", "story-remote-both"},
 	} {
 		t.Run(name, func(t *testing.T) {
