@@ -43,7 +43,7 @@ func bind(flags *flag.FlagSet, o *operator.Options) {
 	})
 	flags.DurationVar(&o.HTTPTimeout, "http-timeout", o.HTTPTimeout, "Timeout of HTTP work whose run sets no timeoutSeconds.")
 	flags.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout,
-		"How long HTTP calls in flight may go on after SIGTERM; keep it 20s below the pod's terminationGracePeriodSeconds.")
+		"How long HTTP calls and direct requests in flight may go on after SIGTERM; keep it 30s below the pod's terminationGracePeriodSeconds.")
 	flags.Func(egress.Flag, "Address ranges that HTTP work and notifications may call although they are loopback, link-local, metadata or "+
 		"unspecified: a comma-separated list such as 127.0.0.0/8 (default none).", func(s string) error {
 		prefixes, err := egress.ParsePrefixes(s)

@@ -73,6 +73,19 @@ func renewing(t time.Time) change {
 	}
 }
 
+// ofFront is held by a manager process for a client, and renewed then.
+func ofFront(t time.Time) change {
+	return func(d *batchv1alpha1.DirectReservation) {
+		d.Annotations = map[string]string{batchv1alpha1.AnnotationFront: "manager-0"}
+		renewing(t)(d)
+	}
+}
+
+// shown shows the renewal.
+func shown(now int) change {
+	return func(d *batchv1alpha1.DirectReservation) { reservation.Renew(d, reservation.Renewal(d, at(now))) }
+}
+
 func releasing(d *batchv1alpha1.DirectReservation) {
 	d.Generation++
 	d.Spec.Release = true

@@ -136,9 +136,10 @@ func decide(dr *batchv1alpha1.DirectReservation, v recovery.ReservationVerdict, 
 }
 
 // nextLook returns when to look again at a reservation that is due then: before that when the sign of life of a holder that
-// waits will be too old, which counts if an earlier manager made it Active.
+// waits will be too old, which counts if an earlier manager made it Active, or if the holder is a front.
 func nextLook(dr *batchv1alpha1.DirectReservation, due, now time.Time) time.Time {
-	if dr.Status.Phase != batchv1alpha1.ReservationActive || dr.Status.RenewedAt == nil {
+	waits := dr.Status.Phase == batchv1alpha1.ReservationActive || (dr.Status.Phase == batchv1alpha1.ReservationPending && reservation.OfFront(dr))
+	if !waits || dr.Status.RenewedAt == nil {
 		return due
 	}
 	old := dr.Status.RenewedAt.Add(reservation.Lease(dr) + reservation.ClockAllowance)

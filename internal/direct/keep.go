@@ -6,6 +6,8 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"reprise.dev/reprise/internal/reservation"
 )
 
 // await waits until the slot is the request's, which takes no longer than until.
@@ -19,6 +21,13 @@ func (h *hold) await(ctx context.Context, until time.Time) *problem {
 		}
 		if h.granted(h.Clock.Now()) {
 			return nil
+		}
+		// The manager gives up what shows no sign of life.
+		if silent := h.renewed.Add(reservation.Lease(h.current)); silent.Before(until) {
+			if h.step(ctx, silent) {
+				return h.loss("could not be renewed in time")
+			}
+			continue
 		}
 		if h.step(ctx, until) {
 			return notInTime(h.key.Name)

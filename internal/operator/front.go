@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -28,18 +29,21 @@ func (op *Operator) addFront(mgr ctrl.Manager, egress http.RoundTripper) error {
 	if err != nil {
 		return fmt.Errorf("direct access: %w", err)
 	}
-	return mgr.Add(&earlyEnding{Front: front, ending: op.ending})
+	return mgr.Add(&earlyEnding{Front: front, ending: op.ending, serving: &op.serving})
 }
 
 // earlyEnding is a front that begins to drain when the process is asked to end, at the same time as the calls of runs do, and
 // not when those have ended.
 type earlyEnding struct {
 	*direct.Front
-	ending <-chan struct{}
+	ending  <-chan struct{}
+	serving *sync.WaitGroup
 }
 
 // Start serves until ctx or the process is asked to end.
 func (e *earlyEnding) Start(ctx context.Context) error {
+	e.serving.Add(1)
+	defer e.serving.Done()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {

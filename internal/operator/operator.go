@@ -5,6 +5,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -37,6 +38,8 @@ type Operator struct {
 	http    *httpwork.Executor
 	// ending is closed when the process is asked to end.
 	ending chan struct{}
+	// serving is direct access, while there is any.
+	serving sync.WaitGroup
 }
 
 // New wires a manager process against the API server of config. It starts nothing.
@@ -138,7 +141,28 @@ func (op *Operator) Run(ctx context.Context) error {
 // recordTimeout is how long the outcomes of drained calls may take to be written.
 const recordTimeout = 5 * time.Second
 
+// frontTimeout is how long direct access may take to end after the drain timeout: what is cut then gives its slot back.
+const frontTimeout = 15 * time.Second
+
+// waitForFront returns when direct access has ended, or could have.
+func (op *Operator) waitForFront(ctx context.Context, since time.Time) {
+	ctx, cancel := context.WithDeadline(ctx, since.Add(op.options.DrainTimeout+frontTimeout))
+	defer cancel()
+	ended := make(chan struct{})
+	go func() {
+		op.serving.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		op.options.Log.Info("ending while direct requests have not given their slots back; their reservations will expire")
+	}
+}
+
 func (op *Operator) drain(ctx context.Context) {
+	begun := time.Now()
+	defer op.waitForFront(ctx, begun)
 	op.options.Log.Info("ending: nothing more is admitted, draining calls", "calls", op.http.Calls())
 	op.gate.Shut()
 	limit, cancel := context.WithTimeout(ctx, op.options.DrainTimeout)

@@ -36,7 +36,8 @@ type ReservationVerdict struct {
 // DecideReservation returns what the manager of epoch me does with a reservation at that time. What is past its expiry is
 // Expired, whoever granted it, unless its holder went on renewing while no manager was there to see it. What an earlier manager
 // made Active or Granted is Expired at once unless its holder shows a sign of life of its own: a renewal whose lease is
-// not over. A Pending reservation just waits on.
+// not over. What a front holds for a client that waits is Expired as soon as the front has been silent for a lease, whoever
+// leads: it would be granted to nobody. Any other Pending reservation just waits on.
 func DecideReservation(d *batchv1alpha1.DirectReservation, me epoch.Epoch, now time.Time) ReservationVerdict {
 	by := parse(d.Status.Epoch)
 	switch {
@@ -52,6 +53,11 @@ func DecideReservation(d *batchv1alpha1.DirectReservation, me epoch.Epoch, now t
 	switch {
 	case pastDue && !(granted && alive(d, now)):
 		return ReservationVerdict{Kind: Expire, Reason: reason, Message: message}
+	case !granted && reservation.OfFront(d) && !alive(d, now):
+		return ReservationVerdict{
+			Kind: Expire, Reason: batchv1alpha1.ReasonHolderLost,
+			Message: fmt.Sprintf("the manager process that waited for a client's sake has not renewed it within %s", reservation.Lease(d)),
+		}
 	case pending || by.Compare(me) == 0 || alive(d, now):
 		return ReservationVerdict{Kind: Untouched}
 	default:

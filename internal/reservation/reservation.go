@@ -26,6 +26,12 @@ func Queue(d *batchv1alpha1.DirectReservation) string {
 	return d.Spec.Queue
 }
 
+// OfFront reports whether a manager process holds the reservation for a client of direct access over HTTP, and renews it from
+// the beginning.
+func OfFront(d *batchv1alpha1.DirectReservation) bool {
+	return d.Annotations[batchv1alpha1.AnnotationFront] != "" && d.Spec.RenewTime != nil
+}
+
 // See notes a reservation that waits for its turn, and until when it does.
 func See(d *batchv1alpha1.DirectReservation, now time.Time) {
 	keepOrder(d)
