@@ -14,8 +14,8 @@ type item struct {
 	due      bool // the back-off was over at the queue's horizon
 	chainUID types.UID
 	need     *need
-	told     bool  // that it does not fit
-	in       *lane // where it waits; nil: nowhere
+	told     Reason // why it does not fit, as was told last
+	in       *lane  // where it waits; nil: nowhere
 }
 
 // waits reports whether the record wants a slot that it does not have.

@@ -242,7 +242,7 @@ func (s *machine) delete(t *rapid.T) {
 	f := s.pick(t, func(f *fact) bool { return f.known })
 	s.q.Delete(f.entry.UID)
 	f.workOf = f.chain()
-	f.told = false
+	f.told = Reason{}
 	f.known, f.gone, f.assumed, f.outdated = false, true, false, false
 }
 

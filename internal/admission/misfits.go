@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// Misfits returns the entries that wait and whose fit has changed since the last call, either way. What fits from the start
-// is never among them. Whether an entry fits is known once Decide was told the limits.
+// Misfits returns the entries that wait and whose fit, or the reason why they do not, has changed since the last call. What fits
+// from the start is never among them. Whether an entry fits is known once Decide was told the limits.
 func (q *Queue) Misfits() []Entry {
 	var out []Entry
 	for uid := range q.refit {
 		if it := q.items[uid]; it != nil && it.news() {
-			it.told = !it.told
+			it.told = it.need.why
 			out = append(out, it.entry)
 		}
 	}
@@ -23,7 +23,7 @@ func (q *Queue) Misfits() []Entry {
 }
 
 // news reports whether the item waits and fits otherwise than was told last.
-func (it *item) news() bool { return it.waits() && (it.need.standing == misfit) != it.told }
+func (it *item) news() bool { return it.waits() && it.need.why != it.told }
 
 // note remembers an item of which there is news.
 func (q *Queue) note(it *item) {

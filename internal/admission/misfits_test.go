@@ -65,3 +65,17 @@ func TestLimitsThatTheirOwnerChangesInPlaceAreSeen(t *testing.T) {
 	types["odd"] = 1
 	expectAdmits(t, q, Limits{Limit: 9, Types: types}, epoch, "a")
 }
+
+func TestAnotherReasonNotToFitIsNews(t *testing.T) {
+	q := NewQueue()
+	q.Upsert(waitingRun("a", 1, func(e *Entry) { e.Claims = []Claim{{"gpu", 2}} }))
+	decideUnder := func(l Limits) { Decide(q, l, Book{}, epoch, 1) }
+	decideUnder(Limits{Limit: 1})
+	expectMisfits(t, q, "a")
+	decideUnder(Limits{Limit: 1, Resources: map[string]int{"gpu": 1}})
+	expectMisfits(t, q, "a")
+	decideUnder(Limits{Limit: 1, Resources: map[string]int{"gpu": 1, "cpu": 1}})
+	expectMisfits(t, q)
+	decideUnder(Limits{Limit: 1, Resources: map[string]int{"gpu": 2}})
+	expectMisfits(t, q, "a")
+}

@@ -28,7 +28,7 @@ type fact struct {
 	workOf   types.UID
 	assumed  bool
 	outdated bool
-	told     bool // that it does not fit
+	told     Reason // why it does not fit
 }
 
 func (f *fact) holds() bool { return f.work || f.assumed || (f.known && f.entry.Holds) }
@@ -325,8 +325,8 @@ func (m *model) nextBook(runs, grants int, runsWait bool) (b Book) {
 func (m *model) misfits() (out []Entry) {
 	for _, kind := range []Kind{DirectReservation, JobRun} {
 		for _, f := range m.sorted(func(f *fact) bool { return f.waits() && f.entry.Kind == kind }) {
-			if misfit := !m.fits(f.entry); misfit != f.told {
-				f.told = misfit
+			if why, _ := Fit(m.limits, f.entry.Type, f.entry.Claims); why != f.told {
+				f.told = why
 				out = append(out, f.entry)
 			}
 		}
@@ -340,7 +340,7 @@ func (m *model) refreshed() *model {
 	out.facts = map[types.UID]*fact{}
 	for uid, f := range m.facts {
 		g := *f
-		g.assumed, g.outdated, g.told = false, false, false
+		g.assumed, g.outdated, g.told = false, false, Reason{}
 		out.facts[uid] = &g
 	}
 	return &out

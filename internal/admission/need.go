@@ -29,6 +29,7 @@ type need struct {
 	members int
 
 	standing standing
+	why      Reason // of a misfit
 	lane     string // what of it can be short: a type with a limit, and the names of resources
 
 	waitActive int // reservations that are Active, those whose grant is on the way included
@@ -112,10 +113,12 @@ func (q *Queue) assess(n *need) bool {
 		return false
 	}
 	limits := ptr.Deref(q.limits, Limits{}) // nothing in particular is needed: it fits whatever they are
-	stood, lane := n.standing, n.lane
+	stood, why, lane := n.standing, n.why, n.lane
 	q.countServed(n, -1)
 	limit, bounded := limits.bound(n.kind)
-	switch _, fits := Fit(limits, n.kind, n.claims); {
+	reason, fits := Fit(limits, n.kind, n.claims)
+	n.why = reason
+	switch {
 	case !fits:
 		n.standing = misfit
 	case bounded && limit <= 0:
@@ -125,7 +128,7 @@ func (q *Queue) assess(n *need) bool {
 	}
 	q.countServed(n, 1)
 	n.lane = n.shortage(bounded)
-	return n.standing != stood || n.lane != lane
+	return n.standing != stood || n.why != why || n.lane != lane
 }
 
 // countServed keeps the reservations of a need among those that others wait for, while it is served.

@@ -135,7 +135,7 @@ func TestARunByHandOfAScheduleOfGroupsIsSkippedAndSaysWhatToDo(t *testing.T) {
 	w := newWorld(t)
 	s := newServer(t, nil)
 	m := w.start()
-	w.create(w.schedule("sj", "", grouping(members{w.calling("a", s.URL)})))
+	w.create(w.schedule("sj", "", tomorrow, grouping(members{w.calling("a", s.URL)})))
 	byHand := &batchv1alpha1.JobRun{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "by-hand"}}
 	byHand.Spec.ScheduledJobRef = &batchv1alpha1.ObjectName{Name: "sj"}
 	w.create(byHand)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,7 +61,7 @@ func TestATickMakesAGroupWhichIsActiveUntilItsLastMemberHasEnded(t *testing.T) {
 	answer, release := block(t)
 	s := newServer(t, map[string]http.HandlerFunc{"/hold": answer})
 	m := w.start()
-	w.create(w.schedule("sj", "", grouping(members{w.calling("a", s.URL), w.calling("b", s.URL+"/hold")})))
+	w.create(w.schedule("sj", "", tomorrow, grouping(members{w.calling("a", s.URL), w.calling("b", s.URL+"/hold")})))
 	name := w.tick("sj", 10)
 	w.Eventually(s.runs).Should(Equal([]string{name + "-a", name + "-b"}))
 	g := w.stands(name, "Running: a Completed, b Running")
@@ -151,7 +152,7 @@ func TestATickReplacesAGroupOnlyOnceAllOfItHasStopped(t *testing.T) {
 	w := newWorld(t)
 	w.queue("default", 5)
 	m := w.start()
-	w.create(w.schedule("sj", "", replacing, grouping(members{w.podded("a"), w.podded("b"), w.podded("c", inQueue("nowhere"))}, parallelGroup)))
+	w.create(w.schedule("sj", "", tomorrow, replacing, grouping(members{w.podded("a"), w.podded("b"), w.podded("c", inQueue("nowhere"))}, parallelGroup)))
 	first := w.tick("sj", 20)
 	w.podOf(w.eventually(first+"-a", batchv1alpha1.JobRunRunning))
 	w.podOf(w.eventually(first+"-b", batchv1alpha1.JobRunRunning))
@@ -182,7 +183,7 @@ func TestATickReplacesAGroupWhoseMemberIsInBackOff(t *testing.T) {
 	w := newWorld(t)
 	s := newServer(t, map[string]http.HandlerFunc{"/flaky": failsAtFirst})
 	m := w.start()
-	w.create(w.schedule("sj", "", replacing, grouping(members{w.calling("a", s.URL+"/flaky", backOff(3600)), w.calling("b", s.URL)})))
+	w.create(w.schedule("sj", "", tomorrow, replacing, grouping(members{w.calling("a", s.URL+"/flaky", backOff(3600)), w.calling("b", s.URL)})))
 	first := w.tick("sj", 20)
 	w.Eventually(w.phase(first + "-a-r1")).Should(Equal(string(batchv1alpha1.JobRunQueued)))
 	second := w.tick("sj", 10)
@@ -294,7 +295,7 @@ func TestAScheduleThatComesToMakeGroupsInsteadOfRunsForbidsAndReplacesAcrossTheC
 	s := newServer(t, map[string]http.HandlerFunc{"/hold": answer})
 	w.queue("default", 5)
 	m := w.start()
-	w.create(w.schedule("sj", s.URL+"/hold", replacing))
+	w.create(w.schedule("sj", s.URL+"/hold", tomorrow, replacing))
 	first := w.tick("sj", 20)
 	w.Eventually(s.runs).Should(Equal([]string{first}))
 	sj := w.readSchedule("sj")
@@ -305,4 +306,40 @@ func TestAScheduleThatComesToMakeGroupsInsteadOfRunsForbidsAndReplacesAcrossTheC
 	w.Expect(s.most.Load()).To(BeEquivalentTo(1))
 	w.Eventually(func() int32 { return w.readSchedule("sj").Status.ActiveCount }).Should(BeZero())
 	w.idempotent(m)
+}
+
+func TestARecordOfAFireThatTakesItsTimeSetsNothingAside(t *testing.T) {
+	for kind, template := range map[string]func(*world, *server) func(*batchv1alpha1.ScheduledJob){
+		"a run": func(w *world, s *server) func(*batchv1alpha1.ScheduledJob) { return running(w.httpRun("", s.URL)) },
+		"a group": func(w *world, s *server) func(*batchv1alpha1.ScheduledJob) {
+			return grouping(members{w.calling("a", s.URL)})
+		},
+	} {
+		for before, first := range map[string]func(*batchv1alpha1.ScheduledJob){
+			"it was a template":  func(*batchv1alpha1.ScheduledJob) {},
+			"it fired every day": onSchedule("@daily"),
+			"it was to fire":     tomorrow,
+		} {
+			t.Run(kind+", "+before, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				s := newServer(t, nil)
+				x := newWire(t)
+				record := x.drops(5, func(r request) bool {
+					return r.method == http.MethodPut && strings.HasSuffix(r.path, "/scheduledjobs/sj/status") && strings.Contains(r.body, `"firedRunAt"`)
+				})
+				m := w.startOn(record.config())
+				w.create(w.schedule("sj", "", template(w, s), first))
+				w.Eventually(func() int64 { return w.readSchedule("sj").Status.ObservedGeneration }).Should(BeEquivalentTo(1))
+				sj := w.readSchedule("sj")
+				w.patch(sj, func() { sj.Spec.Schedule = "" })
+				name := w.tick("sj", 10)
+				w.Eventually(func() *metav1.Time { return w.readSchedule("sj").Status.FiredRunAt }).ShouldNot(BeNil())
+				w.Eventually(s.log).Should(HaveLen(1), "a time in the past fires at once: %s", name)
+				w.Eventually(func() int32 { return w.readSchedule("sj").Status.ActiveCount }).Should(BeZero())
+				w.idempotent(m)
+				w.Expect(s.log()).To(HaveLen(1))
+			})
+		}
+	}
 }

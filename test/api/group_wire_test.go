@@ -51,6 +51,7 @@ type fault struct {
 	match  func(request) bool
 	landed bool // the request is carried out, and its answer never arrives; otherwise it never arrives itself
 	fatal  bool // no request after it arrives
+	upTo   bool // it befalls all those before the n-th too
 	left   atomic.Int64
 }
 
@@ -71,6 +72,11 @@ func (x *wire) forgets(match func(request) bool) *fault {
 	return newFault(&fault{wire: x, match: match, landed: true}, 1)
 }
 
+// drops lets the first n writes that match never arrive.
+func (x *wire) drops(n int64, match func(request) bool) *fault {
+	return newFault(&fault{wire: x, match: match, upTo: true}, n)
+}
+
 func newFault(f *fault, n int64) *fault {
 	f.left.Store(n)
 	return f
@@ -83,18 +89,24 @@ func (f *fault) config() *rest.Config {
 	return c
 }
 
+// befalls counts a request and reports whether the fault befalls it.
+func (f *fault) befalls() bool {
+	left := f.left.Add(-1)
+	return left == 0 || (f.upTo && left > 0)
+}
+
 // RoundTrip carries out one request.
 func (f faulty) RoundTrip(hr *http.Request) (*http.Response, error) {
 	r, err := readRequest(hr)
 	if err != nil {
 		return nil, err
 	}
-	if !f.match(r) || (!f.landed && f.left.Add(-1) != 0) {
+	if !f.match(r) || (!f.landed && !f.befalls()) {
 		return f.base.RoundTrip(hr)
 	}
 	if f.landed {
 		response, err := f.base.RoundTrip(hr)
-		if err != nil || response.StatusCode >= http.StatusMultipleChoices || f.left.Add(-1) != 0 {
+		if err != nil || response.StatusCode >= http.StatusMultipleChoices || !f.befalls() {
 			return response, err
 		}
 		_ = response.Body.Close()

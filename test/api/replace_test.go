@@ -27,7 +27,10 @@ func running(r *batchv1alpha1.JobRun) func(*batchv1alpha1.ScheduledJob) {
 	return func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.RunTemplate = &r.Spec.JobRunTemplateSpec }
 }
 
-// tick fires a one-time ScheduledJob again, for that many seconds ago, and returns the name of what the tick makes. So a test
+// tomorrow keeps a one-time ScheduledJob from firing until a test says so, by tick.
+func tomorrow(sj *batchv1alpha1.ScheduledJob) { runsAt(time.Now().Add(24 * time.Hour))(sj) }
+
+// tick fires a one-time ScheduledJob, for that many seconds ago, and returns the name of what the tick makes. So a test
 // says when a tick comes.
 func (w *world) tick(name string, ago int) string {
 	w.t.Helper()
@@ -42,7 +45,7 @@ func TestATickReplacesARunOnlyOnceItsPodHasStopped(t *testing.T) {
 	w := newWorld(t)
 	w.queue("default", 5)
 	m := w.start()
-	w.create(w.schedule("sj", "", replacing, running(w.jobRun(""))))
+	w.create(w.schedule("sj", "", tomorrow, replacing, running(w.jobRun(""))))
 	first := w.tick("sj", 20)
 	w.podOf(w.eventually(first, batchv1alpha1.JobRunRunning))
 	kubelet.HoldTermination(w.ns)
@@ -77,7 +80,7 @@ func TestATickReplacesARunWhosePodTakesItsTimeAfterTheRunHasFailed(t *testing.T)
 	w := newWorld(t)
 	w.queue("default", 5)
 	m := w.start()
-	w.create(w.schedule("sj", "", replacing, running(w.jobRun("", retries(0), within(2)))))
+	w.create(w.schedule("sj", "", tomorrow, replacing, running(w.jobRun("", retries(0), within(2)))))
 	first := w.tick("sj", 20)
 	w.podOf(w.eventually(first, batchv1alpha1.JobRunRunning))
 	kubelet.HoldTermination(w.ns)
@@ -96,7 +99,7 @@ func TestATickReplacesAChainWhoseRetryWaits(t *testing.T) {
 	w := newWorld(t)
 	s := newServer(t, map[string]http.HandlerFunc{"/flaky": failsAtFirst})
 	m := w.start()
-	w.create(w.schedule("sj", "", replacing, running(w.httpRun("", s.URL+"/flaky", backOff(3600)))))
+	w.create(w.schedule("sj", "", tomorrow, replacing, running(w.httpRun("", s.URL+"/flaky", backOff(3600)))))
 	first := w.tick("sj", 20)
 	w.Eventually(w.phase(first + "-r1")).Should(Equal(string(batchv1alpha1.JobRunQueued)))
 	second := w.tick("sj", 10)
@@ -121,7 +124,7 @@ func TestATickReplacesWhatAPersonHasStarted(t *testing.T) {
 	s := newServer(t, map[string]http.HandlerFunc{"/hold": answer})
 	w.queue("default", 1)
 	m := w.start()
-	w.create(w.schedule("sj", s.URL+"/hold", replacing))
+	w.create(w.schedule("sj", s.URL+"/hold", tomorrow, replacing))
 	byHand := &batchv1alpha1.JobRun{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "by-hand"}}
 	byHand.Spec.ScheduledJobRef = &batchv1alpha1.ObjectName{Name: "sj"}
 	w.create(byHand)
@@ -253,7 +256,7 @@ func TestAManagerMayDieAtAnyWriteOfAReplacement(t *testing.T) {
 				w.queue("default", 5)
 				x := newWire(t)
 				before := w.start()
-				w.create(w.schedule("sj", "", replacing, running(w.jobRun("", adopting))))
+				w.create(w.schedule("sj", "", tomorrow, replacing, running(w.jobRun("", adopting))))
 				first := w.tick("sj", 20)
 				w.podOf(w.eventually(first, batchv1alpha1.JobRunRunning))
 				w.settle()
