@@ -48,6 +48,7 @@ func tickOf(sj *batchv1alpha1.ScheduledJob) time.Time {
 // says writes what the ScheduledJob says of its ticks.
 func (w *world) says(sj *batchv1alpha1.ScheduledJob, how func(*batchv1alpha1.ScheduledJobStatus)) {
 	w.t.Helper()
+	sj.Status.ObservedGeneration = sj.Generation
 	how(&sj.Status)
 	w.Expect(w.api.Status().Update(w.ctx, sj)).To(Succeed())
 }

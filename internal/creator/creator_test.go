@@ -53,18 +53,20 @@ func TestWhatAScheduledJobSaysOfWhatWasMadeForItsTick(t *testing.T) {
 		"one of its name was made later": {every(through(noon), func(sj *batchv1alpha1.ScheduledJob) {
 			sj.CreationTimestamp = *at(noon.Add(time.Second))
 		}), creator.Gone, ""},
-		"it names it":                         {every(naming, through(noon)), creator.Named, ""},
-		"it has not come to the tick":         {every(through(tick.Add(-time.Second))), creator.Unrecorded, ""},
-		"it has fired nothing yet":            {every(), creator.Unrecorded, ""},
-		"it is to fire at that time":          {every(once(tick)), creator.Unrecorded, ""},
-		"it is to fire at another time":       {every(once(noon)), creator.Refused, superseded},
-		"it has fired at that time":           {every(once(tick), func(sj *batchv1alpha1.ScheduledJob) { sj.Status.FiredRunAt = at(tick) }), creator.Refused, superseded},
-		"it has settled the tick without it":  {every(through(tick)), creator.Refused, superseded},
-		"it has skipped the tick":             {every(through(tick), func(sj *batchv1alpha1.ScheduledJob) { sj.Status.LastSkippedTime = at(tick) }), creator.Refused, forbidden},
-		"it has no such tick":                 {every(func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Schedule = "5 * * * *" }), creator.Refused, superseded},
-		"it has no schedule":                  {every(func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Schedule = "" }), creator.Refused, superseded},
-		"nobody understands its schedule":     {every(func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Schedule = "TZ=0" }), creator.Refused, superseded},
-		"it has not seen its schedule so far": {every(func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Schedule, sj.Generation = "5 * * * *", 2 }), creator.Unrecorded, ""},
+		"it names it":                                       {every(naming, through(noon)), creator.Named, ""},
+		"it has not come to the tick":                       {every(through(tick.Add(-time.Second))), creator.Unrecorded, ""},
+		"it has fired nothing yet":                          {every(), creator.Unrecorded, ""},
+		"it is to fire at that time":                        {every(once(tick)), creator.Unrecorded, ""},
+		"it is to fire at another time":                     {every(once(noon)), creator.Refused, superseded},
+		"it has fired at that time":                         {every(once(tick), func(sj *batchv1alpha1.ScheduledJob) { sj.Status.FiredRunAt = at(tick) }), creator.Refused, superseded},
+		"it has settled the tick without it":                {every(through(tick)), creator.Refused, superseded},
+		"it has skipped the tick":                           {every(through(tick), func(sj *batchv1alpha1.ScheduledJob) { sj.Status.LastSkippedTime = at(tick) }), creator.Refused, forbidden},
+		"it has no such tick":                               {every(func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Schedule = "5 * * * *" }), creator.Refused, superseded},
+		"it has no schedule":                                {every(func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Schedule = "" }), creator.Refused, superseded},
+		"nobody understands its schedule":                   {every(func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Schedule = "TZ=0" }), creator.Refused, superseded},
+		"it has settled the tick under its former schedule": {every(through(tick), func(sj *batchv1alpha1.ScheduledJob) { sj.Generation = 2 }), creator.Unrecorded, ""},
+		"it has handled that time as a recurring one":       {every(through(noon), once(tick)), creator.Unrecorded, ""},
+		"it has not seen its schedule so far":               {every(func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Schedule, sj.Generation = "5 * * * *", 2 }), creator.Unrecorded, ""},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, creator.OfTick(c.sj, made, tick), c.answer, c.reason) })
 	}

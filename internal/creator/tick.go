@@ -18,6 +18,8 @@ func OfTick(sj *batchv1alpha1.ScheduledJob, m Made, tick time.Time) Verdict {
 		return Verdict{Answer: Gone}
 	case slices.ContainsFunc(sj.Status.Active, func(a batchv1alpha1.ActiveRun) bool { return a.UID == m.UID }):
 		return Verdict{Answer: Named}
+	case sj.Status.ObservedGeneration != sj.Generation:
+		return Verdict{Answer: Unrecorded} // what it has settled speaks of the schedule as it was
 	case sj.Status.LastSkippedTime != nil && sj.Status.LastSkippedTime.Time.Equal(tick):
 		return Verdict{
 			Answer: Refused, Reason: batchv1alpha1.ReasonOverlapForbidden,
@@ -32,9 +34,10 @@ func OfTick(sj *batchv1alpha1.ScheduledJob, m Made, tick time.Time) Verdict {
 	}
 }
 
-// settled reports whether the tick lies behind the ScheduledJob.
+// settled reports whether the tick lies behind the ScheduledJob. Of a one-time schedule it says so by the value that has fired:
+// what was handled before may be what it had settled as a recurring one.
 func settled(sj *batchv1alpha1.ScheduledJob, tick time.Time) bool {
-	if h := sj.Status.HandledThrough; h != nil && !tick.After(h.Time) {
+	if h := sj.Status.HandledThrough; sj.Spec.RunAt == nil && h != nil && !tick.After(h.Time) {
 		return true
 	}
 	fired := sj.Status.FiredRunAt
@@ -45,8 +48,6 @@ func settled(sj *batchv1alpha1.ScheduledJob, tick time.Time) bool {
 // recorded by then what it found of an earlier one.
 func fires(sj *batchv1alpha1.ScheduledJob, tick time.Time) bool {
 	switch {
-	case sj.Status.ObservedGeneration != sj.Generation:
-		return true
 	case sj.Spec.RunAt != nil:
 		return sj.Spec.RunAt.Time.Equal(tick)
 	case sj.Spec.Schedule == "":

@@ -138,10 +138,13 @@ func TestAStreamThroughAStandbySurvivesTheEndOfTheLeader(t *testing.T) {
 			d := w.door()
 			second := w.start(leading(lease), d.serving)
 			d.opened()
-			from := d.reads(w.client(), "chat")
-			w.create(w.act(s, "next"))
+			token := w.client()
+			from := d.reads(token, "chat")
 			held := w.only(batchv1alpha1.ReservationGranted)
 			w.Expect(held.Status.Epoch).To(Equal(before.String()))
+			waiting := d.sent(d.direct(token, "default", "other"))
+			w.Eventually(w.phases).Should(ConsistOf(batchv1alpha1.ReservationGranted, batchv1alpha1.ReservationActive))
+			w.create(w.act(s, "next"))
 
 			if name == "in good order" {
 				first.stop()
@@ -154,16 +157,18 @@ func TestAStreamThroughAStandbySurvivesTheEndOfTheLeader(t *testing.T) {
 			chat.more <- struct{}{}
 			from.line("1")
 			w.Eventually(func() time.Time { // it is renewed, and the new leader sees it
-				return w.only(batchv1alpha1.ReservationGranted).Status.RenewedAt.Time
+				return w.readReservation(held.Name).Status.RenewedAt.Time
 			}).Should(BeTemporally(">", held.Status.RenewedAt.Time))
 			w.Expect(s.atWork()).To(Equal([]string{"chat"}), "the slot is still its own")
 			close(chat.done)
 			_, err := io.Copy(io.Discard, from)
 			w.Expect(err).NotTo(HaveOccurred(), "it is whole")
+			s.end("other")
+			w.Expect(d.got(waiting).status).To(Equal(http.StatusOK), "it has kept its place")
 			s.end("next")
 			w.Expect(w.eventually("next", batchv1alpha1.JobRunCompleted).Status.Incarnation.ID).To(Equal(second.id))
-			dr := w.only(batchv1alpha1.ReservationReleased)
-			w.Expect(dr.UID).To(Equal(held.UID))
+			w.Eventually(w.phases).Should(ConsistOf(batchv1alpha1.ReservationReleased, batchv1alpha1.ReservationReleased))
+			w.Expect(s.began("")).To(Equal([]string{"chat", "other", "next"}))
 			w.Expect(s.most("")).To(Equal(1))
 		})
 	}
