@@ -168,6 +168,8 @@ func (s start) halt() rules {
 		"a halt has a phase":                  halt.needed("phase"),
 		"a halt has a reason":                 halt.needed("reason"),
 		"a halt has a message":                halt.needed("message"),
+		"a halt has a reason of one word":     halt.rule("reason", []any{"Replaced"}, []any{"two words", "1st"}, "should match"),
+		"a halt has a reason that is said":    halt.rule("reason", []any{"R"}, []any{""}, "at least 1"),
 		"a halt has a phase of an object":     halt.rule("phase", []any{"Cancelled"}, []any{"Lost"}, "supported values", "halt asks for"),
 		"a halt asks for an end without work": halt.rule("phase", []any{"Cancelled", "Skipped"}, []any{"Queued", "Running", "Cancelling", "Completed", "Failed"}, "halt asks for Cancelled or Skipped"),
 		"a halt is not changed": {

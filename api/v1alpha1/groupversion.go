@@ -40,6 +40,9 @@ const (
 	AnnotationConfirmStopped = "batch.reprise.dev/confirm-stopped"
 	// AnnotationFront on a DirectReservation names the manager process that holds it for an HTTP client.
 	AnnotationFront = "batch.reprise.dev/front"
+	// AnnotationPassedOn on a DirectReservation is set by that process together with its acknowledgement of the grant: the request
+	// may have been passed on since. A release takes it back if it was not.
+	AnnotationPassedOn = "batch.reprise.dev/passed-on"
 	// AnnotationEpoch on a Job holds the epoch of the manager that created it.
 	AnnotationEpoch = "batch.reprise.dev/epoch"
 )

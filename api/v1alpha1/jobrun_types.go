@@ -193,7 +193,9 @@ type Halt struct {
 	// +kubebuilder:validation:XValidation:rule="self in ['Cancelled','Skipped']",message="halt asks for Cancelled or Skipped"
 	Phase JobRunPhase `json:"phase"`
 	// reason, one CamelCase word.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9]*$`
 	Reason string `json:"reason"`
 	// message explains it to a person.
 	// +kubebuilder:validation:MaxLength=512

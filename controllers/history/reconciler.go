@@ -77,6 +77,9 @@ func (r *Reconciler) ReconcileGroup(ctx context.Context, req ctrl.Request) (ctrl
 	if err := r.Client.Get(ctx, req.NamespacedName, object); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if object.Spec.TTLSecondsAfterFinished == nil || !object.Status.Phase.Terminal() {
+		return ctrl.Result{}, nil
+	}
 	group, err := r.group(ctx, object)
 	if err != nil {
 		return ctrl.Result{}, err

@@ -24,6 +24,9 @@ func (s *scope) ask(ctx context.Context) error {
 	owner := metav1.GetControllerOf(s.group)
 	if owner != nil && owner.Kind == "ScheduledJob" {
 		sj, err := s.scheduledJob(ctx, owner.Name)
+		if err == nil && sj != nil && sj.UID != owner.UID {
+			sj, err = s.read(ctx, s.Live, owner.Name) // the cache may show its predecessor
+		}
 		if err != nil {
 			return err
 		}

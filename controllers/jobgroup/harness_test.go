@@ -147,6 +147,9 @@ func byIndex(t *testing.T) func(context.Context, client.WithWatch, client.Object
 	NewWithT(t).Expect(index.Register(t.Context(), of)).To(Succeed())
 	return func(ctx context.Context, api client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 		o := (&client.ListOptions{}).ApplyOptions(opts)
+		if o.FieldSelector == nil {
+			return api.List(ctx, list, opts...)
+		}
 		by := o.FieldSelector.Requirements()[0]
 		if err := api.List(ctx, list, client.InNamespace(o.Namespace)); err != nil {
 			return err

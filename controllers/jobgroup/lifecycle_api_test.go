@@ -9,6 +9,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -201,6 +202,38 @@ func TestAMemberWhoseRunAPersonDeletesIsNotMadeAgain(t *testing.T) {
 	w.does("g-c", "Completed")
 	w.pass()
 	w.shows("Completed", "Cancelled", "Completed", "Completed")
+}
+
+func TestASequenceWaitsUntilTheWorkOfADeletedRunHasStopped(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.pass()
+	r := w.run("g-a")
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "a", Labels: map[string]string{
+		batchv1alpha1.LabelChain: string(r.UID), batchv1alpha1.LabelRunUID: string(r.UID),
+	}}}
+	pod.Spec = corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "main", Image: "image"}}}
+	w.Expect(w.api.Create(w.ctx, pod)).To(Succeed())
+	w.remove(r)
+	w.Expect(w.pass().RequeueAfter).To(Equal(attendEvery))
+	w.shows("Running", "Running", "Waiting", "Waiting")
+	w.Expect(w.get().Status.Members[0].Reason).To(Equal(batchv1alpha1.ReasonMemberDeleted))
+
+	pod.Status.Phase = corev1.PodFailed
+	w.Expect(w.api.Status().Update(w.ctx, pod)).To(Succeed())
+	w.pass()
+	w.shows("Running", "Cancelled", "Queued", "Waiting")
+}
+
+func TestAGroupWhoseMembersWereAllCancelledOneByOneIsCancelled(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	for _, name := range []string{"g-a", "g-b", "g-c"} {
+		w.pass()
+		w.end(name, "Cancelled", true)
+	}
+	w.pass()
+	w.shows("Cancelled", "Cancelled", "Cancelled", "Cancelled")
 }
 
 func TestAGroupThatIsBeingDeletedMakesNothingAndTakesItsRunsAlong(t *testing.T) {

@@ -4,13 +4,18 @@ package jobgroup
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/controllers/index"
+	jobwork "reprise.dev/reprise/internal/executor/job"
 	"reprise.dev/reprise/internal/group"
 	"reprise.dev/reprise/internal/run"
 )
@@ -20,7 +25,7 @@ const fieldGroup = "spec.groupRef.name"
 
 // observe finds the runs of the members that have not settled, asks who created the group, and decides.
 func (s *scope) observe(ctx context.Context) error {
-	s.found = group.Snapshot{Group: s.group}
+	s.found = group.Snapshot{Group: s.group, Alive: map[types.UID]bool{}}
 	absent := map[types.UID]bool{}
 	for _, m := range s.group.Status.Members {
 		if m.RunUID == "" || m.Phase.Settled() {
@@ -74,8 +79,30 @@ func (s *scope) past(ctx context.Context, roots map[types.UID]bool) error {
 		seen[s.found.Runs[i].UID] = true
 	}
 	for _, r := range list.Items {
-		if roots[run.ChainUID(&r)] && !seen[r.UID] {
+		root := run.ChainUID(&r)
+		if !roots[root] {
+			continue
+		}
+		delete(roots, root)
+		if !seen[r.UID] {
 			s.found.Runs = append(s.found.Runs, r)
+		}
+	}
+	return s.remains(ctx, roots)
+}
+
+// remains looks for work of chains that were deleted: it goes on for the grace of its pods.
+func (s *scope) remains(ctx context.Context, roots map[types.UID]bool) error {
+	for root := range roots {
+		of := []client.ListOption{client.InNamespace(s.group.Namespace), client.MatchingLabels{batchv1alpha1.LabelChain: string(root)}, client.UnsafeDisableDeepCopy}
+		jobs, pods := &batchv1.JobList{}, &corev1.PodList{}
+		if err := errors.Join(s.Client.List(ctx, jobs, of...), s.Client.List(ctx, pods, of...)); err != nil {
+			return fmt.Errorf("looking for work of deleted runs of %s: %w", s.where(), err)
+		}
+		alive := slices.ContainsFunc(jobs.Items, func(j batchv1.Job) bool { return jobwork.MayGetPods(&j) }) ||
+			slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return jobwork.Lives(&p) })
+		if alive {
+			s.found.Alive[root] = true
 		}
 	}
 	return nil

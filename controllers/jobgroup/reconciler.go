@@ -33,6 +33,8 @@ import (
 // +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobruns,verbs=get;list;watch;create
 // +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobruns/status,verbs=update
 // +kubebuilder:rbac:groups=batch.reprise.dev,resources=scheduledjobs;jobqueues,verbs=get;list;watch
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
 
 const (
 	// soon is when a group is looked at again after a conflict.
@@ -40,6 +42,8 @@ const (
 	// patience is when a group whose creator has not recorded it, or does not exist, is looked at again, should an event be
 	// missed.
 	patience = 30 * time.Second
+	// attendEvery is how often a group is looked at that waits for the work of a deleted run to stop.
+	attendEvery = 5 * time.Second
 )
 
 // Gate keeps creations back at the start.
@@ -143,6 +147,8 @@ func (s *scope) next() ctrl.Result {
 	switch {
 	case len(s.plan.Create) > 0: // what was found made had settled already
 		return ctrl.Result{RequeueAfter: soon}
+	case len(s.found.Alive) > 0: // nothing here hears of pods
+		return ctrl.Result{RequeueAfter: attendEvery}
 	case s.found.Creator.Answer == creator.Unrecorded || s.found.Obstacle != nil:
 		return ctrl.Result{RequeueAfter: patience}
 	default:

@@ -231,7 +231,9 @@ func reservationKey(dr *batchv1alpha1.DirectReservation) types.NamespacedName {
 	return types.NamespacedName{Namespace: dr.Namespace, Name: reservation.Queue(dr)}
 }
 
-func (d *Dispatcher) observeJob(j *batchv1.Job) { d.observeWork(j, "job/"+j.Name, jobLives(j)) }
+func (d *Dispatcher) observeJob(j *batchv1.Job) {
+	d.observeWork(j, "job/"+j.Name, jobwork.MayGetPods(j))
+}
 
 // observeJobGone does not believe that the work is gone with its Job: pods outlive it for their grace period.
 func (d *Dispatcher) observeJobGone(j *batchv1.Job) {
@@ -259,7 +261,7 @@ func (d *Dispatcher) observeWork(o client.Object, sign string, lives bool) {
 // verify has the work of a run looked for past the cache, if its Job is gone and so is its record.
 func (d *Dispatcher) verify(j *batchv1.Job) {
 	uid := types.UID(j.Labels[batchv1alpha1.LabelRunUID])
-	if uid == "" || d.queueOf(uid) != nil || !jobLives(j) {
+	if uid == "" || d.queueOf(uid) != nil || !jobwork.MayGetPods(j) {
 		return
 	}
 	r := &batchv1alpha1.JobRun{}
@@ -271,20 +273,4 @@ func (d *Dispatcher) verify(j *batchv1.Job) {
 	q.sign(uid, types.UID(j.Labels[batchv1alpha1.LabelChain]), own, true)
 	q.abandoned[uid] = abandoned{run: r}
 	q.mu.Unlock()
-}
-
-// jobLives reports whether the Job may get pods. One that has finished, or that was stopped by us and knows it, gets none; those
-// it had count themselves.
-func jobLives(j *batchv1.Job) bool {
-	if jobwork.JobConfirmedStopped(j) {
-		return false
-	}
-	sealed := j.Annotations[jobwork.AnnotationSealed]
-	for _, c := range j.Status.Conditions {
-		over := c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed || (c.Type == batchv1.JobSuspended && sealed != "")
-		if over && c.Status == corev1.ConditionTrue {
-			return false
-		}
-	}
-	return sealed != jobwork.SealedPlaceholder
 }

@@ -14,6 +14,7 @@ import (
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/executor"
+	jobwork "reprise.dev/reprise/internal/executor/job"
 	"reprise.dev/reprise/internal/run"
 )
 
@@ -42,7 +43,7 @@ func TestWhetherAJobMayStillGetPods(t *testing.T) {
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(jobLives(aJob(aRun("a"), c.change))).To(Equal(c.want))
+			NewWithT(t).Expect(jobwork.MayGetPods(aJob(aRun("a"), c.change))).To(Equal(c.want))
 		})
 	}
 }

@@ -113,10 +113,10 @@ func (d *Dispatcher) wakeReservations(q *queue) {
 	}
 }
 
-// observeQueue lets the runs and reservations that were held for want of this queue say so no longer.
+// observeQueue has the runs and reservations look again that were held for want of this queue, or because of what it was.
 func (d *Dispatcher) observeQueue(jq *batchv1alpha1.JobQueue) {
-	if jq.Generation != 1 || jq.Status.ObservedGeneration >= 0 {
-		return
+	if jq.Status.ObservedGeneration >= jq.Generation {
+		return // nothing new
 	}
 	if q := d.find(client.ObjectKeyFromObject(jq)); q != nil {
 		d.wakeReservations(q)

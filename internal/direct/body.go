@@ -3,7 +3,6 @@
 package direct
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -14,15 +13,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-const (
-	// maxAhead is how much of a body is read before anybody wants it.
-	maxAhead = 256 << 10
-	// pumpChunk is how much is read at once.
-	pumpChunk = 32 << 10
-)
-
 // body reads the body of a request ahead of whom it is for. A small one is whole before the request waits for its slot; from then
-// on the server notices when the client goes away. Of a larger one no more than maxAhead is taken before the grant.
+// on the server notices when the client goes away. Of a larger one no more than maxAhead is taken before the grant, and less when
+// the budget is spent.
 type body struct {
 	limit   int64
 	clock   clock.Clock
@@ -31,7 +24,7 @@ type body struct {
 	ended   chan struct{} // closed when nothing reads from the client any more
 
 	mu      sync.Mutex
-	ahead   bytes.Buffer
+	ahead   ahead
 	read    int64
 	err     error         // why no more comes; io.EOF at the proper end
 	reading time.Time     // since when the client is waited for; zero: it is not
@@ -46,8 +39,10 @@ func tooLarge(limit int64) *problem {
 
 // newBody begins to read the body of r. cut is called with a *problem if it cannot be read to its end. control is that of the
 // response.
-func newBody(r *http.Request, control *http.ResponseController, limit int64, c clock.Clock, cut context.CancelCauseFunc) *body {
-	b := &body{limit: limit, clock: c, cut: cut, control: control, ended: make(chan struct{}), changed: make(chan struct{})}
+func newBody(r *http.Request, control *http.ResponseController, limit int64, shared budget, c clock.Clock, cut context.CancelCauseFunc) *body {
+	b := &body{
+		limit: limit, clock: c, cut: cut, control: control, ended: make(chan struct{}), changed: make(chan struct{}), ahead: ahead{budget: shared},
+	}
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		b.err = io.EOF
 		close(b.ended)
@@ -61,34 +56,61 @@ func newBody(r *http.Request, control *http.ResponseController, limit int64, c c
 
 func (b *body) pump(from io.Reader) {
 	defer close(b.ended)
-	chunk := make([]byte, pumpChunk)
-	for b.room() {
-		n, err := from.Read(chunk)
-		if !b.keep(chunk[:n], err) {
+	for {
+		space := b.room()
+		if space == nil {
+			return
+		}
+		n, err := from.Read(space)
+		if !b.keep(n, err) {
 			return
 		}
 	}
 }
 
-// room waits until there is room for more, and says whether more is wanted.
-func (b *body) room() bool {
+// room waits until there is room for more, and returns it; nil: no more is wanted.
+func (b *body) room() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for !b.closed && b.ahead.Len() >= maxAhead {
-		b.wait()
+	for !b.closed {
+		if space := b.ahead.space(); space != nil {
+			b.reading = b.clock.Now()
+			b.tell()
+			return space
+		}
+		b.waitForRoom()
 	}
-	b.reading = b.clock.Now()
-	b.tell()
-	return !b.closed
+	return nil
 }
 
-// keep takes what was read, and says whether there may be more.
-func (b *body) keep(chunk []byte, err error) bool {
+// waitForRoom waits for a change, or for a piece of the budget. The caller holds the lock, also after it.
+func (b *body) waitForRoom() {
+	changed, shared := b.changed, b.ahead.budget
+	if b.ahead.full() {
+		shared = nil
+	}
+	b.mu.Unlock()
+	select {
+	case <-changed:
+		b.mu.Lock()
+	case shared <- struct{}{}:
+		b.mu.Lock()
+		b.ahead.lent()
+		if b.closed {
+			b.ahead.drop()
+		}
+	}
+}
+
+// keep takes in that n bytes were read, and says whether there may be more.
+func (b *body) keep(n int, err error) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.reading = time.Time{}
-	b.read += int64(len(chunk))
-	b.ahead.Write(chunk)
+	b.read += int64(n)
+	if !b.closed {
+		b.ahead.filled(n)
+	}
 	switch {
 	case b.read > b.limit:
 		b.err = tooLarge(b.limit)
@@ -122,7 +144,7 @@ func (b *body) wait() {
 func (b *body) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for !b.closed && b.err == nil && b.ahead.Len() == 0 {
+	for !b.closed && b.err == nil && b.ahead.empty() {
 		b.wait()
 	}
 	switch {
@@ -130,12 +152,12 @@ func (b *body) Read(p []byte) (int, error) {
 		return 0, http.ErrBodyReadAfterClose
 	case b.err != nil && !errors.Is(b.err, io.EOF):
 		return 0, b.err
-	case b.ahead.Len() == 0:
+	case b.ahead.empty():
 		return 0, io.EOF
 	}
-	n, err := b.ahead.Read(p)
+	n := b.ahead.take(p)
 	b.tell()
-	return n, err
+	return n, nil
 }
 
 // Close implements io.Closer for the call to the upstream: nothing more is read.
@@ -144,6 +166,7 @@ func (b *body) Close() error {
 	defer b.mu.Unlock()
 	if !b.closed {
 		b.closed = true
+		b.ahead.drop()
 		b.tell()
 	}
 	return nil

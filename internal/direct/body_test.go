@@ -14,6 +14,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"pgregory.net/rapid"
 )
 
 // reading is a body that comes from r, and the context that it cuts.
@@ -21,7 +22,7 @@ func reading(b *bench, r io.Reader, limit int64) (*body, context.Context) {
 	ctx, cut := context.WithCancelCause(b.t.Context())
 	request := httptest.NewRequest(http.MethodPost, "/", struct{ io.Reader }{r})
 	request.ContentLength = -1
-	return newBody(request, http.NewResponseController(httptest.NewRecorder()), limit, b.clock, cut), ctx
+	return newBody(request, http.NewResponseController(httptest.NewRecorder()), limit, b.budget, b.clock, cut), ctx
 }
 
 func TestASmallBodyIsWholeBeforeAnybodyReadsIt(t *testing.T) {
@@ -39,11 +40,78 @@ func TestOfALargeBodyNoMoreIsTakenThanFits(t *testing.T) {
 	g := NewWithT(t)
 	sent := bytes.Repeat([]byte("0123456789"), 1<<17)
 	body, _ := reading(newBench(t), bytes.NewReader(sent), 1<<30)
-	g.Eventually(body.taken, patience, time.Millisecond).Should(BeNumerically(">=", maxAhead))
-	g.Consistently(body.taken, 20*time.Millisecond, time.Millisecond).Should(BeNumerically("<", maxAhead+pumpChunk))
+	g.Eventually(body.taken, patience, time.Millisecond).Should(BeNumerically("==", maxAhead))
+	g.Consistently(body.taken, 20*time.Millisecond, time.Millisecond).Should(BeNumerically("==", maxAhead))
 	content, err := io.ReadAll(body)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(bytes.Equal(content, sent)).To(BeTrue())
+}
+
+func TestAllBodiesShareOneBudgetAndEachMovesOnWithoutIt(t *testing.T) {
+	g := NewWithT(t)
+	b := newBench(t)
+	b.budget = newBudget(4 * pieceSize)
+	sent := bytes.Repeat([]byte("0123456789"), 1<<17)
+	greedy, _ := reading(b, bytes.NewReader(sent), 1<<30)
+	g.Eventually(greedy.taken, patience, time.Millisecond).Should(BeNumerically("==", 5*pieceSize), "one of its own and the budget")
+	late, _ := reading(b, bytes.NewReader(sent), 1<<30)
+	g.Eventually(late.taken, patience, time.Millisecond).Should(BeNumerically("==", pieceSize))
+	g.Consistently(func() int64 { return greedy.taken() + late.taken() }, 20*time.Millisecond, time.Millisecond).Should(BeNumerically("==", 6*pieceSize))
+	content, err := io.ReadAll(late)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(bytes.Equal(content, sent)).To(BeTrue())
+	g.Expect(b.budget).To(HaveLen(4), "the other keeps what it has")
+
+	next, _ := reading(b, bytes.NewReader(sent), 1<<30)
+	g.Eventually(next.taken, patience, time.Millisecond).Should(BeNumerically("==", pieceSize))
+	greedy.stop(0)
+	g.Eventually(next.taken, patience, time.Millisecond).Should(BeNumerically("==", 5*pieceSize), "what is given back is the next one's")
+	next.stop(0)
+	g.Expect(b.budget).To(BeEmpty())
+}
+
+func TestWhatIsTakenOfABodyIsWhatWasReadWhateverTheSizes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := &ahead{budget: newBudget(rapid.IntRange(0, 3).Draw(t, "budget") * pieceSize)}
+		var in, out byte
+		held := 0
+		t.Repeat(map[string]func(*rapid.T){
+			"read": func(t *rapid.T) {
+				space := a.space()
+				space = space[:rapid.IntRange(0, len(space)).Draw(t, "n")]
+				for i := range space {
+					in++
+					space[i] = in
+				}
+				if space != nil {
+					a.filled(len(space))
+				}
+				held += len(space)
+			},
+			"take": func(t *rapid.T) {
+				p := make([]byte, rapid.IntRange(0, 2*pieceSize).Draw(t, "n"))
+				n := a.take(p)
+				for _, c := range p[:n] {
+					if out++; c != out {
+						t.Fatalf("%d where %d was to come", c, out)
+					}
+				}
+				held -= n
+			},
+			"": func(t *rapid.T) {
+				if a.empty() != (held == 0) {
+					t.Fatalf("empty is %t, and %d bytes are held", a.empty(), held)
+				}
+				if len(a.budget) != max(0, len(a.pieces)-1) {
+					t.Fatalf("%d pieces, of which %d are of the budget", len(a.pieces), len(a.budget))
+				}
+			},
+		})
+		a.drop()
+		if len(a.budget) != 0 {
+			t.Fatal("not all of the budget is given back")
+		}
+	})
 }
 
 func TestABodyThatBreaksOffOrGrowsTooLongCutsTheRequest(t *testing.T) {

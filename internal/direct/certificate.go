@@ -12,6 +12,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -27,7 +28,7 @@ const ownLasts = 10 * 365 * 24 * time.Hour
 // certificate is what the front shows to its clients.
 type certificate struct {
 	get func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// watch looks for changes until ctx ends. Nil: there are none.
+	// watch looks for changes until ctx ends; with an error it may be tried again. Nil: there are none.
 	watch func(ctx context.Context) error
 }
 
@@ -47,7 +48,14 @@ func (f *Front) certificate() (certificate, error) {
 	if err != nil {
 		return certificate{}, fmt.Errorf("reading the certificate for direct access: %w", err)
 	}
-	return certificate{get: w.GetCertificate, watch: w.Start}, nil
+	watch := func(ctx context.Context) error {
+		err := w.Start(ctx)
+		if err != nil && ctx.Err() == nil {
+			err = errors.Join(err, w.ReadCertificate()) // nobody tells of a new one
+		}
+		return err
+	}
+	return certificate{get: w.GetCertificate, watch: watch}, nil
 }
 
 // selfSigned makes a certificate that is valid from now on.

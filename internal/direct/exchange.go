@@ -19,6 +19,10 @@ type exchange struct {
 	w   *answer
 	to  route
 	cut context.CancelCauseFunc
+	// inside: it came through the gate.
+	inside bool
+	// stay makes the end of the process no reason any more to turn the request away, and says whether that was in time.
+	stay func() bool
 
 	user   user
 	queue  *batchv1alpha1.JobQueue
@@ -34,15 +38,12 @@ type exchange struct {
 // serve serves one request. It says whether its connection must be broken, since the answer broke off.
 func (f *Front) serve(w http.ResponseWriter, r *http.Request) (broken bool) {
 	x := &exchange{Front: f, r: r, w: newAnswer(w, f.timing.write)}
-	defer x.w.finish()
-	p := f.gate.enter()
-	if p == nil {
-		defer f.gate.leave()
-		p = x.serve()
-	} else if f.gate.closed() {
-		w.Header().Set("Connection", "close")
-	}
+	defer x.end()
+	p := x.serve()
 	if status, _ := x.w.sent(); p != nil && status == 0 && p.status != statusClientGone {
+		if f.gate.closed() {
+			w.Header().Set("Connection", "close")
+		}
 		told := *p // it may be others' problem too
 		if told.reservation == "" {
 			told.reservation = x.reservation
@@ -52,25 +53,33 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) (broken bool) {
 		broken = p != nil
 	}
 	x.report(p)
-	if x.body != nil {
-		x.body.stop(f.timing.linger)
-	} else if r.ContentLength != 0 {
-		// The server reads what is left of the body before it answers.
-		_ = x.w.control.SetReadDeadline(time.Now().Add(f.timing.linger))
-	}
 	return broken
+}
+
+// end ends a request, also one that panicked.
+func (x *exchange) end() {
+	defer x.w.finish()
+	if x.inside {
+		defer x.gate.leave()
+	}
+	if x.body != nil {
+		x.body.stop(x.timing.linger)
+	} else if x.r.ContentLength != 0 {
+		// The server reads what is left of the body before it answers.
+		_ = x.w.control.SetReadDeadline(time.Now().Add(x.timing.linger))
+	}
 }
 
 // serve goes through the steps of a request, and returns why it came to no good end.
 func (x *exchange) serve() (p *problem) {
 	ctx, cut := context.WithCancelCause(x.r.Context())
 	defer cut(nil)
-	defer context.AfterFunc(x.cutting, func() { cut(shuttingDown()) })()
-	x.cut = cut
+	x.cut, x.stay = cut, context.AfterFunc(x.turning, func() { cut(shuttingDown()) })
+	defer x.stay()
 	if x.to, p = routed(x.r); p != nil {
 		return p
 	}
-	if x.user, p = x.users.user(ctx, x.r); p != nil {
+	if p := x.enter(ctx); p != nil {
 		return p
 	}
 	if x.to.run != "" {
@@ -82,13 +91,36 @@ func (x *exchange) serve() (p *problem) {
 	return x.direct(ctx)
 }
 
+// enter finds out who sends the request, and lets a user through the gate. Those whose token was never good wait before it, in a
+// place of their own: they keep no user out.
+func (x *exchange) enter(ctx context.Context) (p *problem) {
+	met := x.users.met(x.r)
+	if !met {
+		if p := x.strangers.enter(); p != nil {
+			return p
+		}
+		defer x.strangers.leave()
+		if x.user, p = x.users.user(ctx, x.r); p != nil {
+			return p
+		}
+	}
+	if p := x.gate.enter(); p != nil {
+		return p
+	}
+	x.inside = true
+	if met {
+		x.user, p = x.users.user(ctx, x.r)
+	}
+	return p
+}
+
 // admit finds out whether the request may wait for a slot of its queue. Rights come first: nothing is said about a queue to
 // someone who may not use it.
 func (x *exchange) admit(ctx context.Context) (p *problem) {
 	if p := x.rights.mayCreate(ctx, x.user, x.to.namespace, "directreservations"); p != nil {
 		return p
 	}
-	if x.queue, p = x.Front.queue(ctx, x.to.namespace, x.to.queue); p != nil {
+	if p := x.aim(ctx); p != nil {
 		return p
 	}
 	direct := x.queue.Spec.Direct
@@ -98,13 +130,19 @@ func (x *exchange) admit(ctx context.Context) (p *problem) {
 	if code, message, ok := x.Fit(x.queue, x.wish.typeName, x.wish.claims); !ok {
 		return refuse(http.StatusBadRequest, code, "%s", message)
 	}
-	if x.target, p = target(direct.Upstream, x.to.rest, x.r.URL.RawQuery); p != nil {
-		return p
-	}
 	if limit := maxBodyOf(direct); x.r.ContentLength > limit {
 		return tooLarge(limit)
 	}
 	return nil
+}
+
+// aim finds the queue of the request, and what to call.
+func (x *exchange) aim(ctx context.Context) (p *problem) {
+	if x.queue, p = x.Front.queue(ctx, x.to.namespace, x.to.queue); p != nil {
+		return p
+	}
+	x.target, p = target(x.queue.Spec.Direct.Upstream, x.to.rest, x.r.URL.RawQuery)
+	return p
 }
 
 // direct waits for a slot, and uses it. Whatever happens, the slot is given back.
@@ -114,7 +152,7 @@ func (x *exchange) direct(ctx context.Context) *problem {
 		return p
 	}
 	defer leave()
-	x.body = newBody(x.r, x.w.control, maxBodyOf(x.queue.Spec.Direct), x.Clock, x.cut)
+	x.body = newBody(x.r, x.w.control, maxBodyOf(x.queue.Spec.Direct), x.budget, x.Clock, x.cut)
 	x.w.spent = func() bool { return x.r.ProtoMajor == 1 && !x.body.whole() }
 	if p := x.body.begun(ctx, x.timing.start); p != nil {
 		return p
@@ -133,6 +171,12 @@ func (x *exchange) direct(ctx context.Context) *problem {
 		return p
 	}
 	leave()
+	if !x.stay() {
+		return shuttingDown()
+	}
+	if p := x.aim(ctx); p != nil { // the queue may have changed while the request waited
+		return p
+	}
 	return x.use(ctx, h)
 }
 
@@ -140,8 +184,9 @@ func (x *exchange) direct(ctx context.Context) *problem {
 func (x *exchange) use(ctx context.Context, h *hold) *problem {
 	x.granted = x.Clock.Now()
 	defer func() { x.ended = x.Clock.Now() }()
+	ending := h.loss("was given back, since this replica of the manager is ending")
 	keeping, stop := context.WithCancel(ctx)
-	kept, watched := make(chan struct{}), make(chan struct{})
+	kept, watched, passed := make(chan struct{}), make(chan struct{}), false
 	go func() {
 		defer close(kept)
 		h.keep(keeping, x.granted.Add(timeoutOf(x.queue.Spec.Direct)), x.cut)
@@ -154,7 +199,9 @@ func (x *exchange) use(ctx context.Context, h *hold) *problem {
 		stop()
 		<-kept
 		<-watched
+		h.passed = passed
 	}()
+	defer context.AfterFunc(x.cutting, func() { x.cut(ending) })()
 	defer context.AfterFunc(ctx, func() {
 		x.w.sever()
 		_ = x.body.Close() // the transport does not end before what it reads does
@@ -162,6 +209,7 @@ func (x *exchange) use(ctx context.Context, h *hold) *problem {
 
 	added, p := x.added(ctx, x.queue)
 	if p == nil {
+		passed = true
 		p = x.call(ctx, &call{to: x.target, reservation: h.key.Name, added: added, body: x.body, egress: x.Egress})
 	}
 	// What cut the request explains its end better than what came of it.

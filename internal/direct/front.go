@@ -75,7 +75,7 @@ func (o *Options) validate() error {
 
 // timing holds the times that are no option, so that tests can shorten them.
 type timing struct {
-	// lease of a reservation, in whole seconds. A renewal is sent each third of it.
+	// lease of a reservation, in whole seconds. A renewal is sent each third of it, and each sixth with a slot.
 	lease time.Duration
 	// start is how long the first byte of an announced body may take.
 	start time.Duration
@@ -110,6 +110,10 @@ var defaultTiming = timing{
 const (
 	// maxRequests is how many requests are served at once, those that wait included.
 	maxRequests = 2000
+	// maxStrangers is how many requests wait at once for an answer about a token that was never good.
+	maxStrangers = 512
+	// maxConnections is how many connections there are at once.
+	maxConnections = 4096
 	// maxReviews is how many questions of one kind about users are asked of the API server at once.
 	maxReviews = 32
 	// maxRemembered is how many answers of one kind are remembered, at least.
@@ -119,17 +123,19 @@ const (
 // Front serves direct access over HTTP. Use New.
 type Front struct {
 	Options
-	timing  timing
-	gate    *gate
-	users   *authenticator
-	rights  *authoriser
-	line    *line
-	inboxes *inboxes
-	server  *server
+	timing timing
+	// gate counts the requests of users, strangers those of whom nobody knows yet.
+	gate, strangers *gate
+	budget          budget
+	users           *authenticator
+	rights          *authoriser
+	line            *line
+	inboxes         *inboxes
+	server          *server
 
-	// cutting ends when requests in flight are cut.
-	cutting context.Context //nolint:containedctx // it is the life of the process, not that of a call
-	cutAll  context.CancelFunc
+	// turning ends when requests are turned away that are not passed on yet, and cutting when those in flight are cut.
+	turning, cutting context.Context //nolint:containedctx // they are the life of the process, not that of a call
+	turnAway, cutAll context.CancelFunc
 }
 
 var (
@@ -145,10 +151,11 @@ func newFront(o Options, t timing) (*Front, error) {
 		return nil, err
 	}
 	f := &Front{
-		Options: o, timing: t, gate: &gate{limit: maxRequests}, line: newLine(), inboxes: newInboxes(), server: &server{},
-		users:  &authenticator{client: o.Client, audience: o.Audience, reviews: newReviews[user](o.Clock, t)},
-		rights: &authoriser{client: o.Client, reviews: newReviews[verdict](o.Clock, t)},
+		Options: o, timing: t, gate: &gate{limit: maxRequests}, strangers: &gate{limit: maxStrangers}, budget: newBudget(maxBuffered),
+		line: newLine(), inboxes: newInboxes(), server: &server{limit: maxConnections},
+		users: newAuthenticator(&o, t), rights: &authoriser{client: o.Client, reviews: newReviews[verdict](o.Clock, t)},
 	}
+	f.turning, f.turnAway = context.WithCancel(context.Background())
 	f.cutting, f.cutAll = context.WithCancel(context.Background())
 	return f, nil
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// gate counts the requests in flight, bounds them, and lets no more in once the process is to end.
+// gate counts requests in flight, bounds them, and lets no more in once the process is to end.
 type gate struct {
 	limit int
 

@@ -32,6 +32,8 @@ type hold struct {
 	renewed time.Time
 	// acknowledged: a renewal on a version that showed the grant was answered.
 	acknowledged bool
+	// passed: the request was passed on.
+	passed bool
 	// next is when the next renewal is due.
 	next time.Time
 	// underway gets the outcome of the renewal that was sent; nil if there is none.
@@ -52,7 +54,16 @@ type renewal struct {
 // take begins with a version that is ours by a write that was sent then.
 func (h *hold) take(d *batchv1alpha1.DirectReservation, sent time.Time) {
 	h.current, h.unsure = d, false
-	h.renewed, h.next = sent, sent.Add(h.timing.lease/3)
+	h.renewed, h.next = sent, sent.Add(h.period())
+}
+
+// period is how long after a renewal the next one is sent. A grant that nobody renews for want of a leader must outlast the change:
+// status shows the end of its lease.
+func (h *hold) period() time.Duration {
+	if h.showsGrant() {
+		return h.timing.lease / 6
+	}
+	return h.timing.lease / 3
 }
 
 // step waits until something is known of the reservation that was not, or ctx ends, or the time comes; only then it is over. It
@@ -65,10 +76,7 @@ func (h *hold) step(ctx context.Context, until time.Time) (over bool) {
 	if h.underway == nil && !now.Before(h.next) {
 		h.renew(ctx, now)
 	}
-	wake := until
-	if h.underway == nil && h.next.Before(until) {
-		wake = h.next
-	}
+	wake := h.wake(now, until)
 	timer := h.Clock.NewTimer(wake.Sub(now))
 	defer timer.Stop()
 	select {
@@ -84,10 +92,27 @@ func (h *hold) step(ctx context.Context, until time.Time) (over bool) {
 	return false
 }
 
-// showsGrant says whether the newest version is granted.
-func (h *hold) showsGrant() bool { return h.current.Status.Phase == batchv1alpha1.ReservationGranted }
+// wake is when step has something to do, at the latest until. With a slot it looks at the time each second: a machine that was
+// suspended does not count that time on its timers.
+func (h *hold) wake(now, until time.Time) time.Time {
+	wake := until
+	if h.underway == nil && h.next.Before(wake) {
+		wake = h.next
+	}
+	if glance := now.Add(time.Second); h.showsGrant() && glance.Before(wake) {
+		wake = glance
+	}
+	return wake
+}
 
-// renew sends a renewal on the newest version.
+// showsGrant says whether the newest version is granted.
+func (h *hold) showsGrant() bool { return showsGrant(h.current) }
+
+func showsGrant(d *batchv1alpha1.DirectReservation) bool {
+	return d.Status.Phase == batchv1alpha1.ReservationGranted
+}
+
+// renew sends a renewal on the newest version. One on a grant is its acknowledgement.
 func (h *hold) renew(ctx context.Context, now time.Time) {
 	answer, of := make(chan renewal, 1), h.current
 	h.underway = answer
@@ -96,6 +121,9 @@ func (h *hold) renew(ctx context.Context, now time.Time) {
 		defer cancel()
 		r := renewal{sent: now, of: of, got: of.DeepCopy()}
 		sign(r.got, now)
+		if showsGrant(of) {
+			metav1.SetMetaDataAnnotation(&r.got.ObjectMeta, batchv1alpha1.AnnotationPassedOn, h.ID)
+		}
 		if r.err = h.Client.Update(ctx, r.got); r.err != nil {
 			r.got = nil
 		}
@@ -111,11 +139,14 @@ func (h *hold) renew(ctx context.Context, now time.Time) {
 	})
 }
 
-// sign puts a sign of life into a reservation. It never goes back, whatever the clock does, or the API server would refuse it.
+// sign puts a sign of life into a reservation, whatever the clock does: it never goes back, or the API server would refuse it, and
+// always changes, or nobody would be told. It counts whole seconds, as the API does. The manager takes what is in the future for now.
 func sign(d *batchv1alpha1.DirectReservation, now time.Time) {
-	if last := d.Spec.RenewTime; last == nil || last.Time.Before(now) {
-		d.Spec.RenewTime = &metav1.Time{Time: now}
+	now = now.Truncate(time.Second)
+	if last := d.Spec.RenewTime; last != nil && !now.After(last.Time) {
+		now = last.Add(time.Second)
 	}
+	d.Spec.RenewTime = &metav1.Time{Time: now}
 }
 
 // learn takes in the outcome of a renewal.
@@ -123,9 +154,9 @@ func (h *hold) learn(r renewal) {
 	now := h.Clock.Now()
 	switch {
 	case r.err == nil:
-		h.acknowledged = h.acknowledged || r.of.Status.Phase == batchv1alpha1.ReservationGranted
-		h.renewed, h.next = r.sent, r.sent.Add(h.timing.lease/3)
+		h.acknowledged = h.acknowledged || showsGrant(r.of)
 		h.see(version{reservation: r.got})
+		h.renewed, h.next = r.sent, r.sent.Add(h.period())
 		if h.showsGrant() && !h.acknowledged {
 			h.next = now
 		}
@@ -162,9 +193,16 @@ func newer(a, b *batchv1alpha1.DirectReservation) bool {
 	return errX != nil || errY != nil || x > y
 }
 
-// granted says whether the slot is the request's now, acknowledged and with time left.
-func (h *hold) granted(now time.Time) bool {
-	return h.showsGrant() && h.acknowledged && now.Before(h.expiry())
+// usable returns nil if enough is left of an acknowledged grant to renew it in time, and else why the slot is given back: it would
+// lie idle for as long as the request waits, or the call would be cut at once.
+func (h *hold) usable(now time.Time) *problem {
+	end := h.expiry()
+	if now.Add(reservation.Lease(h.current) / 4).Before(end) {
+		return nil
+	}
+	return refuse(http.StatusServiceUnavailable, "ClocksDiffer",
+		"the slot was granted until %s, and here it is %s: the clocks of the managers differ, or the API server is slow; the request was not passed on; try again",
+		end.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339)).about(h.key.Name).again(comeAgain)
 }
 
 // expiry is when a grant ends as far as this front can be sure: at the expiry that status shows, and a lease after the last

@@ -5,6 +5,7 @@ package direct
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -33,8 +34,31 @@ func TestAGrantIsAcknowledgedOnTheVersionThatShowsIt(t *testing.T) {
 	done := waited(b, h, at(60))
 	b.show(granted)
 	g.Expect(await(t, "the grant", done)).To(BeNil())
-	g.Expect(h.granted(noon)).To(BeTrue())
 	g.Expect(h.acknowledged).To(BeTrue())
+	g.Expect(b.stored().Annotations).To(HaveKeyWithValue(batchv1alpha1.AnnotationPassedOn, "me"))
+}
+
+func TestAGrantWhoseEndTheClocksPutTooNearIsGivenBackAtOnce(t *testing.T) {
+	for ahead, code := range map[int]string{40: "ClocksDiffer", 23: "ClocksDiffer", 20: "", -20: ""} {
+		t.Run(fmt.Sprintf("%d seconds ahead", ahead), func(t *testing.T) {
+			g := NewWithT(t)
+			b := newBench(t, pending())
+			b.clock.SetTime(at(ahead))
+			h := b.held()
+			h.take(h.current, at(ahead))
+			done := waited(b, h, at(ahead+60))
+			b.show(granted) // the leader has noon
+			p := await(t, "the end of the wait", done)
+			g.Expect(b.clock.Now()).To(Equal(at(ahead)))
+			if code == "" {
+				g.Expect(p).To(BeNil())
+				return
+			}
+			g.Expect(p.code).To(Equal(code))
+			g.Expect(p.after).To(BeNumerically(">", 0))
+			g.Expect(p.message).To(And(ContainSubstring("2026-11-20T12:00:30Z"), ContainSubstring(at(ahead).Format(time.RFC3339))), "both times are named")
+		})
+	}
 }
 
 func TestAGrantThatIsOverByTheTimeItIsAcknowledgedIsNoGrant(t *testing.T) {
@@ -113,9 +137,31 @@ func TestARenewalNeverGoesBackWhateverTheClockDoes(t *testing.T) {
 	g := NewWithT(t)
 	d := pending()
 	sign(d, at(-10))
-	g.Expect(d.Spec.RenewTime.Time).To(Equal(noon))
+	g.Expect(d.Spec.RenewTime.Time).To(Equal(at(1)))
 	sign(d, at(10))
 	g.Expect(d.Spec.RenewTime.Time).To(Equal(at(10)))
+}
+
+func TestARenewalAlwaysChangesWhatTheAPIServerStores(t *testing.T) {
+	g := NewWithT(t)
+	b := newBench(t, pending())
+	for _, now := range []time.Time{noon, noon.Add(1100 * time.Millisecond), noon.Add(1900 * time.Millisecond), at(-3600), at(-3590)} {
+		d := b.stored()
+		before := d.Spec.RenewTime.Time
+		sign(d, now)
+		g.Expect(b.api.Update(t.Context(), d)).To(Succeed())
+		g.Expect(b.stored().Spec.RenewTime.Time).To(BeTemporally(">", before), "at %s", now)
+	}
+}
+
+func TestWithASlotTheTimeIsLookedAtEachSecond(t *testing.T) {
+	g := NewWithT(t)
+	b := newBench(t, pending(granted))
+	h := b.held()
+	g.Expect(h.wake(noon, at(600))).To(Equal(at(1)))
+	g.Expect(h.wake(noon, noon.Add(time.Millisecond))).To(Equal(noon.Add(time.Millisecond)))
+	waits := newBench(t, pending()).held()
+	g.Expect(waits.wake(noon, at(600))).To(Equal(at(10)), "the next renewal")
 }
 
 func TestWhyAReservationIsOfNoMoreUse(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 type standing int
 
 const (
-	// replace: it is over and was never granted. It is deleted and made anew.
+	// replace: it is over, and its request was never passed on. It is deleted and made anew.
 	replace standing = iota
 	// takeOver: nobody looks after it any more. The request takes its place in the queue.
 	takeOver
@@ -31,7 +31,7 @@ const (
 // process is about that name: then what is in this process' own name was left by one whose answer or release went astray.
 func stand(found, want *batchv1alpha1.DirectReservation, alone bool, now time.Time) (standing, *problem) {
 	switch {
-	case found.Status.Phase.Terminal() && found.Status.GrantedAt == nil:
+	case found.Status.Phase.Terminal() && found.Annotations[batchv1alpha1.AnnotationPassedOn] == "":
 		return replace, nil
 	case found.Status.Phase.Terminal():
 		return leave, refuse(http.StatusConflict, "AlreadyServed",

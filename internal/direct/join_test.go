@@ -15,6 +15,7 @@ import (
 func TestWhatARequestDoesAboutAReservationThatHasItsName(t *testing.T) {
 	deleting := metav1.NewTime(noon)
 	active := func(d *batchv1alpha1.DirectReservation) { d.Status.Phase = batchv1alpha1.ReservationActive }
+	served := func(d *batchv1alpha1.DirectReservation) { d.Annotations[batchv1alpha1.AnnotationPassedOn] = "old" }
 	for name, c := range map[string]struct {
 		found *batchv1alpha1.DirectReservation
 		now   int
@@ -23,8 +24,10 @@ func TestWhatARequestDoesAboutAReservationThatHasItsName(t *testing.T) {
 		code  string
 	}{
 		"it is over and was never granted":            {pending(of("old"), ended("Expired")), 1, true, replace, ""},
-		"it is over after a grant":                    {pending(of("old"), granted, ended("Released")), 1, true, leave, "AlreadyServed"},
-		"it expired after a grant":                    {pending(of("old"), granted, ended("Expired")), 1, true, leave, "AlreadyServed"},
+		"it is over after a grant nobody used":        {pending(of("old"), granted, ended("Released")), 1, true, replace, ""},
+		"it expired after a grant nobody used":        {pending(of("old"), granted, ended("Expired")), 1, true, replace, ""},
+		"it is over, and its request was passed on":   {pending(of("old"), granted, served, ended("Released")), 1, true, leave, "AlreadyServed"},
+		"it expired, and its request was passed on":   {pending(of("old"), granted, served, ended("Expired")), 1, true, leave, "AlreadyServed"},
 		"it is being released":                        {pending(of("old"), func(d *batchv1alpha1.DirectReservation) { d.Spec.Release = true }), 100, true, leave, "InProgress"},
 		"it is being deleted":                         {pending(of("old"), func(d *batchv1alpha1.DirectReservation) { d.DeletionTimestamp = &deleting }), 100, true, leave, "InProgress"},
 		"it is granted, and its front alive":          {pending(of("old"), granted), 1, true, leave, "InProgress"},

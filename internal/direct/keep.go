@@ -19,8 +19,8 @@ func (h *hold) await(ctx context.Context, until time.Time) *problem {
 		if p := h.lost(); p != nil {
 			return p
 		}
-		if h.granted(h.Clock.Now()) {
-			return nil
+		if h.showsGrant() && h.acknowledged {
+			return h.usable(h.Clock.Now())
 		}
 		// The manager gives up what shows no sign of life.
 		if silent := h.renewed.Add(reservation.Lease(h.current)); silent.Before(until) {

@@ -77,13 +77,13 @@ func TestAGrantThatIsRenewedLastsUntilTheTimeOfTheRequestIsOver(t *testing.T) {
 	g := NewWithT(t)
 	b := newBench(t, pending(granted))
 	done := keeping(b, at(100))
-	for seconds := 10; seconds < 100; seconds += 10 {
-		b.step(1, 10*time.Second)
+	for seconds := 5; seconds < 100; seconds += 5 {
+		b.step(1, 5*time.Second)
 		g.Eventually(func() time.Time { return b.stored().Spec.RenewTime.Time.UTC() }, patience, time.Millisecond).Should(Equal(at(seconds)))
 		b.show(func(d *batchv1alpha1.DirectReservation) { reservation.Renew(d, d.Spec.RenewTime.Time) })
 		g.Expect(done).To(BeEmpty())
 	}
-	b.step(1, 10*time.Second)
+	b.step(1, 5*time.Second)
 	g.Expect(await(t, "the cut", done).code).To(Equal("UpstreamTimeout"))
 }
 

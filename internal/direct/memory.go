@@ -41,6 +41,15 @@ func (m *memory[V]) get(k digest) (V, bool) {
 	return r.value, true
 }
 
+// met says whether there is or was something under the key: for how long that is known depends on what came since.
+func (m *memory[V]) met(k digest) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, young := m.young[k]
+	_, old := m.old[k]
+	return young || old
+}
+
 func (m *memory[V]) put(k digest, v V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -25,7 +25,7 @@ func through(t *testing.T, address string, passed chan<- error) *httptest.Server
 	}
 	transport := &http.Transport{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		b := newBody(r, http.NewResponseController(w), 1<<20, newBench(t).clock, func(error) {})
+		b := newBody(r, http.NewResponseController(w), 1<<20, newBudget(0), newBench(t).clock, func(error) {})
 		defer b.stop(0)
 		c := &call{to: to, reservation: "shell", added: http.Header{"Host": {"inner.test"}}, body: b, egress: transport}
 		passed <- c.pass(r.Context(), w, r)

@@ -4,6 +4,7 @@ package direct
 
 import (
 	"context"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -36,7 +37,7 @@ func (h *hold) release(ctx context.Context) error {
 			return nil
 		}
 		d = nil // to be read
-		if !apierrors.IsConflict(err) && !h.rest(ctx) {
+		if !apierrors.IsConflict(err) && !h.rest(ctx, h.timing.pause) {
 			return err
 		}
 	}
@@ -57,12 +58,15 @@ func (h *hold) tryRelease(ctx context.Context, d *batchv1alpha1.DirectReservatio
 	}
 	d = d.DeepCopy()
 	d.Spec.Release = true
+	if h.current != nil && !h.passed {
+		delete(d.Annotations, batchv1alpha1.AnnotationPassedOn)
+	}
 	return h.Client.Update(ctx, d)
 }
 
 // rest pauses, and says whether ctx has not ended.
-func (h *hold) rest(ctx context.Context) bool {
-	timer := h.Clock.NewTimer(h.timing.pause)
+func (f *Front) rest(ctx context.Context, pause time.Duration) bool {
+	timer := f.Clock.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C():

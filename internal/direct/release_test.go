@@ -54,6 +54,21 @@ func TestWhatIsNotOursOrOverIsNotReleased(t *testing.T) {
 	}
 }
 
+func TestAReleaseTakesBackWhatWasNotPassedOn(t *testing.T) {
+	for passed, want := range map[bool]string{false: "", true: "me"} {
+		g := NewWithT(t)
+		b := newBench(t, pending())
+		h := b.held()
+		done := waited(b, h, at(60))
+		b.show(granted)
+		g.Expect(await(t, "the grant", done)).To(BeNil())
+		h.passed = passed
+		g.Expect(h.release(t.Context())).To(Succeed())
+		g.Expect(b.stored().Spec.Release).To(BeTrue())
+		g.Expect(b.stored().Annotations[batchv1alpha1.AnnotationPassedOn]).To(Equal(want))
+	}
+}
+
 func TestAReservationWhoseCreationHadNoAnswerIsReleased(t *testing.T) {
 	g := NewWithT(t)
 	b := newBench(t)

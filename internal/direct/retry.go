@@ -40,6 +40,9 @@ func (x *exchange) retry(ctx context.Context) *problem {
 	if p != nil {
 		return p
 	}
+	if !x.stay() { // from here on it is soon done
+		return shuttingDown()
+	}
 	ctx, cancel := context.WithTimeout(ctx, x.timing.call)
 	defer cancel()
 	manual := manualRetry(x.user.Username, x.to, key)

@@ -21,10 +21,12 @@ type reviews[V any] struct {
 }
 
 func newReviews[V any](c clock.PassiveClock, t timing) *reviews[V] {
-	return &reviews[V]{
-		known: &memory[V]{clock: c, last: t.remember, limit: maxRemembered},
-		room:  make(chan struct{}, maxReviews), timeout: t.call,
-	}
+	return asking(&memory[V]{clock: c, last: t.remember, limit: maxRemembered}, t)
+}
+
+// asking makes reviews that remember there.
+func asking[V any](known *memory[V], t timing) *reviews[V] {
+	return &reviews[V]{known: known, room: make(chan struct{}, maxReviews), timeout: t.call}
 }
 
 // errBusy: there were too many questions for this one to be asked in time.

@@ -14,11 +14,15 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/net/netutil"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 )
 
 const (
+	// maxPause is the longest time before what failed is tried again.
+	maxPause = 30 * time.Second
+
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 60 * time.Second
 	maxHeaderBytes = 64 << 10
@@ -32,8 +36,12 @@ const (
 
 // server is the listening side of a front.
 type server struct {
+	// limit is how many connections there may be at once. More wait to be accepted.
+	limit int
+
 	mu       sync.Mutex
-	listener net.Listener
+	listener net.Listener // nil: there is none
+	bound    net.Addr     // nil as long as none was taken
 	http     *http.Server
 }
 
@@ -44,30 +52,42 @@ func (f *Front) Listen() error {
 	if f.server.listener != nil {
 		return nil
 	}
-	l, err := net.Listen("tcp", f.Address) //nolint:noctx // it does not wait
-	if err != nil {
-		return fmt.Errorf("direct access cannot listen on %s: %w", f.Address, err)
+	address := f.Address
+	if f.server.bound != nil { // as before, should it be any that is free
+		address = f.server.bound.String()
 	}
-	f.server.listener = l
+	l, err := net.Listen("tcp", address) //nolint:noctx // it does not wait
+	if err != nil {
+		return fmt.Errorf("direct access cannot listen on %s: %w", address, err)
+	}
+	f.server.listener, f.server.bound = netutil.LimitListener(l, f.server.limit), l.Addr()
 	return nil
+}
+
+// unlisten gives the address back.
+func (f *Front) unlisten() {
+	f.server.mu.Lock()
+	defer f.server.mu.Unlock()
+	if f.server.listener != nil {
+		_ = f.server.listener.Close()
+		f.server.listener = nil
+	}
 }
 
 // Bound returns the address that was taken, nil if none was.
 func (f *Front) Bound() net.Addr {
 	f.server.mu.Lock()
 	defer f.server.mu.Unlock()
-	if f.server.listener == nil {
-		return nil
-	}
-	return f.server.listener.Addr()
+	return f.server.bound
 }
 
-// Start serves until ctx ends, and then drains. It listens first: an address that is taken is an error at once.
+// Start serves until ctx ends, and then drains. It listens first: an address that is taken is an error at once, and so is a
+// certificate that cannot be read. What goes wrong once it serves is tried again: the process has more to do.
 func (f *Front) Start(ctx context.Context) error {
 	if err := f.Listen(); err != nil {
 		return err
 	}
-	defer func() { _ = f.server.listener.Close() }()
+	defer f.unlisten()
 	cert, err := f.certificate()
 	if err != nil {
 		return err
@@ -84,11 +104,12 @@ func (f *Front) Start(ctx context.Context) error {
 	if _, err := f.Informers.GetInformer(ctx, &batchv1alpha1.JobQueue{}); err != nil {
 		return fmt.Errorf("watching queues for direct access: %w", err)
 	}
-	return f.serveUntil(ctx, cert)
+	f.serveUntil(ctx, cert)
+	return nil
 }
 
-// serveUntil serves until ctx ends or the listener fails.
-func (f *Front) serveUntil(ctx context.Context, cert certificate) error {
+// serveUntil serves until ctx ends, or Drain was called.
+func (f *Front) serveUntil(ctx context.Context, cert certificate) {
 	s := f.newServer(cert)
 	f.server.mu.Lock()
 	f.server.http = s
@@ -97,23 +118,55 @@ func (f *Front) serveUntil(ctx context.Context, cert certificate) error {
 
 	working, stop := context.WithCancel(ctx)
 	defer stop()
-	ended := make(chan error, 2)
-	go func() { ended <- s.ServeTLS(f.server.listener, "", "") }()
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		f.persist(working, "direct access cannot be served", func(context.Context) error { return f.accept(s) })
+	}()
 	if cert.watch != nil {
-		go func() { ended <- cert.watch(working) }()
+		go f.persist(working, "the certificate of direct access is not watched", cert.watch)
 	}
-	var failure error
 	select {
 	case <-ctx.Done():
-	case failure = <-ended:
+	case <-drained:
 	}
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.DrainTimeout)
 	defer cancel()
 	f.Drain(limit)
-	if failure != nil && !errors.Is(failure, http.ErrServerClosed) {
-		return fmt.Errorf("serving direct access: %w", failure)
+}
+
+// accept serves until the server is closed, or the listener fails; then the next call takes the address again.
+func (f *Front) accept(s *http.Server) error {
+	if err := f.Listen(); err != nil {
+		return err
 	}
-	return nil
+	f.server.mu.Lock()
+	l := f.server.listener
+	f.server.mu.Unlock()
+	err := s.ServeTLS(l, "", "")
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	f.unlisten()
+	return err
+}
+
+// persist does something until it ends without an error, or ctx does. Between failures it waits for longer and longer.
+func (f *Front) persist(ctx context.Context, problem string, do func(context.Context) error) {
+	for pause := f.timing.pause; ; pause = min(2*pause, maxPause) {
+		begun := f.Clock.Now()
+		err := do(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if f.Clock.Since(begun) > maxPause {
+			pause = f.timing.pause
+		}
+		f.Log.Error(err, problem, "againAfter", pause.String())
+		if !f.rest(ctx, pause) {
+			return
+		}
+	}
 }
 
 func (f *Front) newServer(cert certificate) *http.Server {
@@ -140,10 +193,12 @@ func (d details) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Drain takes no more requests and gives those in flight until ctx ends. Then it cuts what is left and waits until all slots
+// Drain takes no more requests, turns away those that only wait, and gives those that have their slot until ctx ends. Then it cuts what is left and waits until all slots
 // were given back, for some seconds at most. It may be called before the context of Start ends, and more than once.
 func (f *Front) Drain(ctx context.Context) {
 	f.gate.close()
+	f.strangers.close()
+	f.turnAway()
 	f.server.mu.Lock()
 	s := f.server.http
 	f.server.mu.Unlock()

@@ -45,8 +45,11 @@ func stays(path string) bool {
 			return false
 		}
 		for segment := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '/' || r == '\\' }) {
-			name, _, _ := strings.Cut(segment, ";") // some servers cut parameters off before they look at dots
-			if name == "." || name == ".." {
+			// Some servers cut parameters off before they look at dots, and a query or fragment if they decode first.
+			if end := strings.IndexAny(segment, ";?#"); end >= 0 {
+				segment = segment[:end]
+			}
+			if segment == "." || segment == ".." {
 				return false
 			}
 		}

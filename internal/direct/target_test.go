@@ -36,7 +36,8 @@ func TestTheAddressIsTheUpstreamWithTheRestOfThePath(t *testing.T) {
 func TestAPathThatLeadsUpIsRefused(t *testing.T) {
 	for _, rest := range []string{
 		"/..", "/../x", "/a/../x", "/a/..", "/.", "/./x", "/%2e%2e/x", "/%2E./x", "/a/.%2e", "/%252e%252e/x", "/..%2f..%2fx", "/a%2f..%2fx",
-		"/..%5cx", "/a%5c..%5cx", "/..;/x", "/..;a=b/x", "/%2e%2e%3b/x", "/a%00b", "/a%0d%0ab", "/a%250d%250ab",
+		"/..%5cx", "/a%5c..%5cx", "/%2e%2e%3fx", "/..%3F", "/a/%2e%2e%23x", "/..%253fx", "/.%3bx%3f",
+		"/..;/x", "/..;a=b/x", "/%2e%2e%3b/x", "/a%00b", "/a%0d%0ab", "/a%250d%250ab",
 		"/%252e%252e/100%25", "/%25252525252e",
 	} {
 		if u, p := target("http://ollama/base", rest, ""); p == nil || p.status != 400 {
@@ -54,7 +55,7 @@ func TestAnUpstreamThatIsNoAddressIsNotCalled(t *testing.T) {
 }
 
 func TestWhateverThePathTheAddressStaysBelowTheUpstream(t *testing.T) {
-	piece := rapid.SampledFrom([]string{"/", "..", ".", "%2e", "%2E", "%25", "2e", "%2f", "%5c", "\\", ";", "a", "%61", "@", ":", "//", "?"})
+	piece := rapid.SampledFrom([]string{"/", "..", ".", "%2e", "%2E", "%25", "2e", "%2f", "%5c", "\\", ";", "a", "%61", "@", ":", "//", "?", "%3f", "%23"})
 	rapid.Check(t, func(t *rapid.T) {
 		text := "/" + strings.Join(rapid.SliceOfN(piece, 0, 12).Draw(t, "pieces"), "")
 		in, err := url.Parse("https://front.test/direct" + text)

@@ -101,8 +101,9 @@ func readKey(h http.Header) (string, *problem) {
 	if len(values) == 0 {
 		return "", nil
 	}
-	if len(values) > 1 || values[0] == "" || len(values[0]) > maxKeyBytes {
-		return "", refuse(http.StatusBadRequest, "InvalidIdempotencyKey", "send the header %s once, with 1 to %d bytes", HeaderIdempotencyKey, maxKeyBytes)
+	unprintable := func(r rune) bool { return r < ' ' || r > '~' }
+	if len(values) > 1 || values[0] == "" || len(values[0]) > maxKeyBytes || strings.ContainsFunc(values[0], unprintable) {
+		return "", refuse(http.StatusBadRequest, "InvalidIdempotencyKey", "send the header %s once, with 1 to %d printable characters of ASCII", HeaderIdempotencyKey, maxKeyBytes)
 	}
 	return values[0], nil
 }

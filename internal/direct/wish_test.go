@@ -19,9 +19,9 @@ func TestWhatARequestDoesNotSayTheQueueSays(t *testing.T) {
 	g.Expect(p).To(BeNil())
 	g.Expect(w).To(Equal(wish{typeName: "chat", claims: queue.Claims}))
 
-	w, p = wished(http.Header{HeaderType: {"story"}, HeaderClaims: {"remote=3, gpu", " x = 1 "}, HeaderIdempotencyKey: {"once"}}, queue)
+	w, p = wished(http.Header{HeaderType: {"story"}, HeaderClaims: {"remote=3, gpu", " x = 1 "}, HeaderIdempotencyKey: {"once ~!"}}, queue)
 	g.Expect(p).To(BeNil())
-	g.Expect(w).To(Equal(wish{typeName: "story", key: "once", claims: []batchv1alpha1.ResourceClaim{
+	g.Expect(w).To(Equal(wish{typeName: "story", key: "once ~!", claims: []batchv1alpha1.ResourceClaim{
 		{Name: "remote", Count: 3}, {Name: "gpu", Count: 1}, {Name: "x", Count: 1},
 	}}))
 
@@ -48,6 +48,10 @@ func TestAWishThatMakesNoSenseIsRefused(t *testing.T) {
 		{HeaderClaims, many, "InvalidClaims"},
 		{HeaderIdempotencyKey, "", "InvalidIdempotencyKey"},
 		{HeaderIdempotencyKey, strings.Repeat("k", 256), "InvalidIdempotencyKey"},
+		{HeaderIdempotencyKey, "\xff", "InvalidIdempotencyKey"},
+		{HeaderIdempotencyKey, "schlüssel", "InvalidIdempotencyKey"},
+		{HeaderIdempotencyKey, "a\tb", "InvalidIdempotencyKey"},
+		{HeaderIdempotencyKey, "a\x7f", "InvalidIdempotencyKey"},
 	} {
 		_, p := wished(http.Header{c.header: {c.value}}, &batchv1alpha1.QueueDirect{})
 		if p == nil || p.status != http.StatusBadRequest || p.code != c.code {

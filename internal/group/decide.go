@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/creator"
@@ -17,6 +18,8 @@ type Snapshot struct {
 	Group *batchv1alpha1.JobGroup
 	// Runs are all runs of the chains of the members that have not settled. One that is missing was deleted.
 	Runs []batchv1alpha1.JobRun
+	// Alive are the roots of chains that were deleted, of whose work something lives.
+	Alive map[types.UID]bool
 	// Creator is what the creator of the group says of it; the zero value if it has none, or was asked before.
 	Creator creator.Verdict
 	// Obstacle keeps members from being made, nil if nothing does.
@@ -66,7 +69,7 @@ func Decide(s Snapshot, now time.Time) Decision {
 		d.Status.ObservedGeneration = g.Generation
 		return d
 	}
-	members := standings(g, s.Runs)
+	members := standings(s)
 	halt := rest(s, members)
 	switch {
 	case halt != nil:

@@ -13,7 +13,7 @@ import (
 // phase returns where the group stands, and why. The halt is what its members were asked to end as, nil if nothing was.
 //
 // A group in which a member has failed ends as Failed, be it that it was cancelled before or after. One of which no member
-// was ever made, and none is to be, ends as Skipped, if it was not cancelled.
+// was ever made, and none is to be, ends as Skipped, if it was not cancelled. One whose members were all cancelled, one by one, is.
 func phase(g *batchv1alpha1.JobGroup, members []Standing, halt *batchv1alpha1.Halt) (p batchv1alpha1.JobGroupPhase, reason, message string) {
 	asked := cancelled(g)
 	failed := failedOf(members)
@@ -30,6 +30,8 @@ func phase(g *batchv1alpha1.JobGroup, members []Standing, halt *batchv1alpha1.Ha
 		return batchv1alpha1.JobGroupCancelled, cancelReason(asked), cancelMessage(asked)
 	case halt != nil && !slices.ContainsFunc(members, func(m Standing) bool { return m.RunUID != "" }):
 		return batchv1alpha1.JobGroupSkipped, halt.Reason, halt.Message
+	case len(members) > 0 && !slices.ContainsFunc(members, func(m Standing) bool { return m.Phase != batchv1alpha1.MemberCancelled }):
+		return batchv1alpha1.JobGroupCancelled, batchv1alpha1.ReasonCancelled, "every member was cancelled"
 	default:
 		return batchv1alpha1.JobGroupCompleted, batchv1alpha1.ReasonMembersSettled, count(members)
 	}

@@ -26,15 +26,16 @@ type Standing struct {
 }
 
 // standings returns where every member stands, in their order.
-func standings(g *batchv1alpha1.JobGroup, runs []batchv1alpha1.JobRun) []Standing {
+func standings(s Snapshot) []Standing {
+	g := s.Group
 	chains := map[types.UID]history.Chain{}
-	for _, c := range history.Chains(runs) {
+	for _, c := range history.Chains(s.Runs) {
 		chains[c.UID] = c
 	}
 	members := make([]Standing, 0, len(g.Spec.Members))
 	for i := range g.Spec.Members {
 		told := toldOf(g, g.Spec.Members[i].Name)
-		members = append(members, stand(told, chains[told.RunUID]))
+		members = append(members, stand(told, chains[told.RunUID], s.Alive[told.RunUID]))
 	}
 	return members
 }
@@ -49,8 +50,9 @@ func toldOf(g *batchv1alpha1.JobGroup, member string) batchv1alpha1.GroupMemberS
 	return batchv1alpha1.GroupMemberStatus{Name: member}
 }
 
-// stand says where a member stands of which status told that, and whose chain is c.
-func stand(told batchv1alpha1.GroupMemberStatus, c history.Chain) Standing {
+// stand says where a member stands of which status told that, and whose chain is c; alive if something works for a chain that is
+// gone.
+func stand(told batchv1alpha1.GroupMemberStatus, c history.Chain, alive bool) Standing {
 	s := Standing{GroupMemberStatus: told}
 	switch {
 	case told.Phase.Settled():
@@ -58,6 +60,9 @@ func stand(told batchv1alpha1.GroupMemberStatus, c history.Chain) Standing {
 		return s
 	case told.RunUID == "":
 		s.tell(batchv1alpha1.MemberWaiting, "", "")
+		return s
+	case len(c.Runs) == 0 && alive:
+		s.tell(batchv1alpha1.MemberRunning, batchv1alpha1.ReasonMemberDeleted, fmt.Sprintf("run %s was deleted; its work has not stopped yet", told.RunName))
 		return s
 	case len(c.Runs) == 0:
 		s.tell(batchv1alpha1.MemberCancelled, batchv1alpha1.ReasonMemberDeleted, fmt.Sprintf("run %s was deleted before it had ended", told.RunName))

@@ -63,7 +63,7 @@ func TestWhereAMemberStands(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			members := standings(aGroup(told(c.told)), c.runs)
+			members := standings(Snapshot{Group: aGroup(told(c.told)), Runs: c.runs})
 			g.Expect(members).To(HaveLen(3))
 			got := members[0]
 			g.Expect(got.Phase).To(Equal(c.want))
@@ -81,7 +81,7 @@ func TestWhereAMemberStands(t *testing.T) {
 func TestWhatTheStatusTellsOfMembersThatTheGroupDoesNotHaveIsLeftOut(t *testing.T) {
 	g := aGroup(told(completed))
 	g.Status.Members = append(g.Status.Members, batchv1alpha1.GroupMemberStatus{Name: "x", Phase: failed, RunUID: "x"})
-	members := standings(g, nil)
+	members := standings(Snapshot{Group: g})
 	NewWithT(t).Expect(members).To(HaveExactElements(HaveField("Name", "a"), HaveField("Name", "b"), HaveField("Name", "c")))
 }
 

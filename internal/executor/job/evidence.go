@@ -145,6 +145,22 @@ func sealed(job *batchv1.Job) bool {
 	return job.Annotations[AnnotationSealed] != "" && ptr.Deref(job.Spec.Suspend, false)
 }
 
+// MayGetPods reports whether the Job may get pods. One that has finished, or that was stopped by us and knows it, gets none; those
+// it had count themselves.
+func MayGetPods(job *batchv1.Job) bool {
+	if JobConfirmedStopped(job) {
+		return false
+	}
+	how := job.Annotations[AnnotationSealed]
+	for _, c := range job.Status.Conditions {
+		over := c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed || (c.Type == batchv1.JobSuspended && how != "")
+		if over && c.Status == corev1.ConditionTrue {
+			return false
+		}
+	}
+	return how != SealedPlaceholder
+}
+
 // JobConfirmedStopped reports whether a person's word counts that nothing of the Job lives. It does not for a Job that goes
 // on and belongs to its run: that one makes pods as it likes, and to end it the run is cancelled.
 func JobConfirmedStopped(job *batchv1.Job) bool {
