@@ -111,7 +111,7 @@ const (
 	// maxRequests is how many requests are served at once, those that wait included.
 	maxRequests = 2000
 	// maxStrangers is how many requests wait at once for an answer about a token that was never good.
-	maxStrangers = 512
+	maxStrangers = 1024
 	// maxConnections is how many connections there are at once.
 	maxConnections = 4096
 	// maxReviews is how many questions of one kind about users are asked of the API server at once.

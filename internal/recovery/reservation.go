@@ -46,27 +46,26 @@ func DecideReservation(d *batchv1alpha1.DirectReservation, me epoch.Epoch, now t
 	case d.Status.Phase.Terminal():
 		return ReservationVerdict{Kind: Untouched}
 	}
-	due, reason, message := reservation.Due(d)
-	pastDue := !due.IsZero() && !now.Before(due)
-	pending := d.Status.Phase == batchv1alpha1.ReservationPending
+	alive := alive(d, now)
 	granted := d.Status.Phase == batchv1alpha1.ReservationGranted
-	switch {
-	case pastDue && !(granted && alive(d, now)):
+	pending := d.Status.Phase == batchv1alpha1.ReservationPending
+	due, reason, message := reservation.Due(d)
+	switch pastDue := !due.IsZero() && !now.Before(due); {
+	case pastDue && !(granted && alive):
 		return ReservationVerdict{Kind: Expire, Reason: reason, Message: message}
-	case !granted && reservation.OfFront(d) && !alive(d, now):
-		return ReservationVerdict{
-			Kind: Expire, Reason: batchv1alpha1.ReasonHolderLost,
-			Message: fmt.Sprintf("the manager process that waited for a client's sake has not renewed it within %s", reservation.Lease(d)),
-		}
-	case pending || by.Compare(me) == 0 || alive(d, now):
+	case alive:
+		return ReservationVerdict{Kind: Untouched}
+	case !granted && reservation.OfFront(d):
+		return lost(fmt.Sprintf("the manager process that waited for a client's sake has not renewed it within %s", reservation.Lease(d)))
+	case pending || by.Compare(me) == 0:
 		return ReservationVerdict{Kind: Untouched}
 	default:
-		return ReservationVerdict{
-			Kind:    Expire,
-			Reason:  batchv1alpha1.ReasonHolderLost,
-			Message: fmt.Sprintf("Scheduler crash recovery: reservation was %s when the previous instance stopped, and its holder shows no sign of life", d.Status.Phase),
-		}
+		return lost(fmt.Sprintf("Scheduler crash recovery: reservation was %s when the previous instance stopped, and its holder shows no sign of life", d.Status.Phase))
 	}
+}
+
+func lost(message string) ReservationVerdict {
+	return ReservationVerdict{Kind: Expire, Reason: batchv1alpha1.ReasonHolderLost, Message: message}
 }
 
 // alive reports whether the holder has renewed the reservation itself, no longer ago than a lease. A renewal that was seen

@@ -126,12 +126,12 @@ func TestAMemberThatItsQueueCannotTakeSaysSoAndGoesOnWhenItCan(t *testing.T) {
 			inQueue("late"), func(w *world) { w.queue("late", 1) },
 		},
 		"its queue lists types, and not its": {
-			batchv1alpha1.ReasonUnknownType, "stroy",
-			func(r *batchv1alpha1.JobRun) { r.Spec.Queue, r.Spec.Type = "typed", "stroy" },
+			batchv1alpha1.ReasonUnknownType, "novel",
+			func(r *batchv1alpha1.JobRun) { r.Spec.Queue, r.Spec.Type = "typed", "novel" },
 			func(w *world) {
 				q := w.readQueue("typed")
 				w.patch(q, func() {
-					q.Spec.Concurrency.Types = append(q.Spec.Concurrency.Types, batchv1alpha1.TypeConcurrency{Name: "stroy"})
+					q.Spec.Concurrency.Types = append(q.Spec.Concurrency.Types, batchv1alpha1.TypeConcurrency{Name: "novel"})
 				})
 			},
 		},

@@ -46,7 +46,7 @@ func TestAManagerThatEndsGivesADirectRequestItsDrainTimeoutToEnd(t *testing.T) {
 	_, err := io.Copy(io.Discard, from)
 	w.Expect(err).NotTo(HaveOccurred(), "it is whole")
 	w.Eventually(ended).Should(BeClosed())
-	w.Expect(w.only(batchv1alpha1.ReservationReleased).Spec.Release).To(BeTrue(), "given back before the process ended")
+	w.Expect(w.reservations()).To(ConsistOf(HaveField("Spec.Release", true)), "given back before the process ended")
 
 	w.Expect(s.began("")).To(Equal([]string{"chat"}))
 	m = w.start()
