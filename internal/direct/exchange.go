@@ -201,7 +201,7 @@ func (x *exchange) use(ctx context.Context, h *hold) *problem {
 		<-watched
 		h.passed = passed
 	}()
-	defer context.AfterFunc(x.cutting, func() { x.cut(shuttingDown()) })()
+	defer context.AfterFunc(x.cutting, func() { x.cut(ending) })()
 	defer context.AfterFunc(ctx, func() {
 		x.w.sever()
 		_ = x.body.Close() // the transport does not end before what it reads does

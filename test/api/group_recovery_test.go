@@ -57,7 +57,13 @@ func TestAManagerMayDieAtAnyWriteOfAGroupThatStops(t *testing.T) {
 				w.died(x)
 				first.stop()
 				m := w.start()
-				g := w.ends("g", "Failed: a Failed, b Cancelled, c Cancelled")
+				w.Eventually(func() batchv1alpha1.JobGroupPhase { return w.readGroup("g").Status.Phase }).Should(Equal(batchv1alpha1.JobGroupFailed))
+				g := w.readGroup("g")
+				if told(g, "b").Phase == batchv1alpha1.MemberFailed {
+					w.Expect(told(g, "b").Message).To(ContainSubstring("run was Cancelling when previous instance"))
+				} else {
+					w.ends("g", "Failed: a Failed, b Cancelled, c Cancelled")
+				}
 				w.Expect(w.runsOfMembers()).To(Equal([]string{"g-a", "g-b", "g-c"}))
 				w.Expect(told(g, "c").Reason).To(Equal(batchv1alpha1.ReasonMemberFailed))
 				for name, n := range w.starts() {

@@ -145,7 +145,7 @@ func TestALateRequestToEndFindsTheRunChanged(t *testing.T) {
 	w.ends("g", "Cancelled: a Cancelled")
 	request.open()
 	w.Expect(<-request.code).To(Equal(http.StatusConflict))
-	w.ended(x)
+	w.meet(x, s)
 	w.Expect(w.epochOf(m).Compare(w.epochOf(first))).To(BeNumerically(">", 0))
 	open()
 	w.settled("busy", batchv1alpha1.ConditionComplete)
