@@ -27,7 +27,7 @@ func TestAThousandClientsAtOnceAreBoundedAndNobodyHangs(t *testing.T) {
 	g := NewWithT(t)
 	var calls, atOnce, most atomic.Int32
 	tm := quick()
-	tm.lease = 30 * time.Second // so many at once are slow
+	tm.lease, tm.header = 30*time.Second, patience // so many at once are slow
 	s := set(t, tm, func(http.ResponseWriter, *http.Request) {
 		calls.Add(1)
 		most.Store(max(most.Load(), atOnce.Add(1)))
@@ -220,9 +220,9 @@ func TestAnotherFrontTakesOverTheKeyOfOneThatDied(t *testing.T) {
 	left := await(t, "the answer to the first", lost)
 	g.Expect(left.status).To(Equal(http.StatusServiceUnavailable))
 	g.Expect(left.Error).To(Equal("ReservationLost"))
+	g.Eventually(func() string { return front(s.read(found.Name)) }, patience, interval).Should(Equal("front-1"))
 	taken := s.only(batchv1alpha1.ReservationPending)
 	g.Expect(taken.UID).To(Equal(found.UID), "it keeps its place")
-	g.Expect(taken.Annotations).To(HaveKeyWithValue(batchv1alpha1.AnnotationFront, "front-1"))
 	g.Expect(taken.Spec.Release).To(BeFalse())
 	s.leader.offer(1)
 	g.Expect(await(t, "the answer to the second", answers).status).To(Equal(http.StatusOK))

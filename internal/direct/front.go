@@ -77,6 +77,8 @@ func (o *Options) validate() error {
 type timing struct {
 	// lease of a reservation, in whole seconds. A renewal is sent each third of it, and each sixth with a slot.
 	lease time.Duration
+	// header is how long the header of a request may take, the handshake of a new connection included.
+	header time.Duration
 	// start is how long the first byte of an announced body may take.
 	start time.Duration
 	// idle is how long the body of a request that has its slot may make no progress.
@@ -97,6 +99,7 @@ type timing struct {
 
 var defaultTiming = timing{
 	lease:    30 * time.Second,
+	header:   10 * time.Second,
 	start:    10 * time.Second,
 	idle:     30 * time.Second,
 	write:    30 * time.Second,

@@ -23,7 +23,6 @@ const (
 	// maxPause is the longest time before what failed is tried again.
 	maxPause = 30 * time.Second
 
-	headerTimeout  = 10 * time.Second
 	idleTimeout    = 60 * time.Second
 	maxHeaderBytes = 64 << 10
 	// pingTimeout finds a client of HTTP/2 that is gone without a word. (The kernel does it for HTTP/1.)
@@ -173,7 +172,7 @@ func (f *Front) newServer(cert certificate) *http.Server {
 	return &http.Server{
 		Handler:           f.Handler(),
 		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: cert.get},
-		ReadHeaderTimeout: headerTimeout,
+		ReadHeaderTimeout: f.timing.header,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          log.New(details{f.Log}, "", 0),

@@ -5,6 +5,7 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -175,10 +176,10 @@ func (w *world) starts() map[string]int {
 	return n
 }
 
-// withoutRetry returns the name of the first run of a chain, of a run whose chain was retried once or twice at most.
-func withoutRetry(name string) string {
-	return strings.TrimSuffix(strings.TrimSuffix(name, "-r1"), "-r2")
-}
+var ofRetry = regexp.MustCompile(`-r[0-9]+$`)
+
+// withoutRetry returns the name of the first run of the chain of a run, by its name.
+func withoutRetry(name string) string { return ofRetry.ReplaceAllString(name, "") }
 
 // failsOnce refuses the first attempt of each of these runs, and answers everything else.
 func failsOnce(runs ...string) http.HandlerFunc {
