@@ -46,18 +46,25 @@ func DecideReservation(d *batchv1alpha1.DirectReservation, me epoch.Epoch, now t
 	case d.Status.Phase.Terminal():
 		return ReservationVerdict{Kind: Untouched}
 	}
-	alive := alive(d, now)
-	granted := d.Status.Phase == batchv1alpha1.ReservationGranted
-	pending := d.Status.Phase == batchv1alpha1.ReservationPending
+	alive, granted := alive(d, now), d.Status.Phase == batchv1alpha1.ReservationGranted
 	due, reason, message := reservation.Due(d)
-	switch pastDue := !due.IsZero() && !now.Before(due); {
-	case pastDue && !(granted && alive):
+	if pastDue := !due.IsZero() && !now.Before(due); pastDue && !(granted && alive) {
 		return ReservationVerdict{Kind: Expire, Reason: reason, Message: message}
-	case alive:
+	}
+	if alive {
 		return ReservationVerdict{Kind: Untouched}
-	case !granted && reservation.OfFront(d):
+	}
+	return silent(d, by.Compare(me) == 0)
+}
+
+// silent returns what is done with a reservation whose holder gives no sign of life; ours if this manager made it Active or
+// Granted.
+func silent(d *batchv1alpha1.DirectReservation, ours bool) ReservationVerdict {
+	pending := d.Status.Phase == batchv1alpha1.ReservationPending
+	switch {
+	case d.Status.Phase != batchv1alpha1.ReservationGranted && reservation.OfFront(d):
 		return lost(fmt.Sprintf("the manager process that waited for a client's sake has not renewed it within %s", reservation.Lease(d)))
-	case pending || by.Compare(me) == 0:
+	case pending || ours:
 		return ReservationVerdict{Kind: Untouched}
 	default:
 		return lost(fmt.Sprintf("Scheduler crash recovery: reservation was %s when the previous instance stopped, and its holder shows no sign of life", d.Status.Phase))

@@ -155,13 +155,12 @@ type discard struct{ http.ResponseWriter }
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-func TestASequenceThatStopsWaitsForThePodOfTheMemberThatFailed(t *testing.T) {
+func TestASequenceWaitsForThePodOfAMemberThatHasFailed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	m := w.start()
-	w.create(w.group("g", members{w.podded("a", retries(0), within(3)), w.podded("b", exits("0"))}, onFailure(batchv1alpha1.GroupContinue)))
-	w.podOf(w.eventually("g-a", batchv1alpha1.JobRunRunning))
 	kubelet.HoldTermination(w.ns)
+	w.create(w.group("g", members{w.podded("a", retries(0), within(3)), w.podded("b", exits("0"))}, onFailure(batchv1alpha1.GroupContinue)))
 	w.terminating("g-a")
 	w.Consistently(func() string { return standing(w.readGroup("g")) }).WithTimeout(still).
 		Should(Equal("Running: a Running, b Waiting"), "the pod is alive")
