@@ -206,3 +206,30 @@ func TestAGroupThatIsCancelledWhileNoManagerRunsStops(t *testing.T) {
 	w.slotFree("g-a")
 	w.idempotent(m)
 }
+
+func TestAGroupWhoseMemberWasBeingStoppedWhenTheManagerDiedHasFailed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	kubelet.HoldTermination(w.ns)
+	x := newWire(t)
+	first := w.startOn(x.config(), x.mortal)
+	w.create(w.group("g", members{w.podded("a", adopting), w.podded("b")}))
+	w.podOf(w.eventually("g-a", batchv1alpha1.JobRunRunning))
+	w.cancelGroup("g")
+	w.eventually("g-a", batchv1alpha1.JobRunCancelling)
+	w.terminating("g-a")
+	w.settle()
+	x.cut()
+	first.stop()
+
+	m := w.start()
+	w.Expect(w.summary(m)).To(counts(0, 1, 0, 0))
+	w.Consistently(func() string { return standing(w.readGroup("g")) }).WithTimeout(still).
+		Should(Equal("Cancelling: a Running, b Cancelled"), "the pod is alive")
+	kubelet.ReleaseTermination(w.ns)
+	g := w.ends("g", "Failed: a Failed, b Cancelled")
+	w.Expect(told(g, "a").Reason).To(Equal(batchv1alpha1.ReasonCrashRecovery))
+	w.neverMade(g, "b")
+	w.Expect(w.lives()).To(Equal([]string{"Started g-a", "Ended g-a"}))
+	w.idempotent(m)
+}

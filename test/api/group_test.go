@@ -150,6 +150,46 @@ func TestWhatTheFailureOfAMemberDoesToThoseBesideIt(t *testing.T) {
 	}
 }
 
+func TestWhatIsAtWorkWhenTheRestIsSkippedIsNotRetriedIfItFails(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	fail, failNow := block(t)
+	s := newServer(t, map[string]http.HandlerFunc{
+		"/bad":  func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusTeapot) },
+		"/late": func(rw http.ResponseWriter, r *http.Request) { fail(discard{rw}, r); rw.WriteHeader(http.StatusTeapot) },
+	})
+	w.queue("default", 2)
+	m := w.start()
+	w.create(w.group("g", members{w.calling("late", s.URL+"/late", retries(3)), w.calling("bad", s.URL+"/bad", retries(0))},
+		parallelGroup, onFailure(batchv1alpha1.GroupSkip)))
+	w.stands("g", "Running: late Running, bad Failed")
+	w.Eventually(func() *batchv1alpha1.Halt { return w.get("g-late").Status.Halt }).ShouldNot(BeNil())
+	failNow()
+	g := w.ends("g", "Failed: late Failed, bad Failed")
+	w.Expect(g.Status.Message).To(Equal("members late, bad have failed"))
+	w.idempotent(m)
+	w.Expect(s.runs()).To(ConsistOf("g-late", "g-bad"))
+}
+
+func TestTwoGroupsWhoseRunsWouldHaveOneNameBothRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := newServer(t, nil)
+	w.queue("default", 2)
+	m := w.start()
+	long := strings.Repeat("m", 63)
+	w.create(
+		w.group("x-y", members{w.calling("z", s.URL+"/1"), w.calling(long, s.URL+"/1")}),
+		w.group("x", members{w.calling("y-z", s.URL+"/2"), w.calling("y-"+long[2:], s.URL+"/2")}),
+	)
+	w.ends("x-y", "Completed: z Completed, "+long+" Completed")
+	w.ends("x", "Completed: y-z Completed, y-"+long[2:]+" Completed")
+	w.Expect(s.on("/1")).To(HaveLen(2))
+	w.Expect(s.on("/2")).To(HaveLen(2))
+	w.Expect(w.allRuns()).To(HaveLen(4))
+	w.idempotent(m)
+}
+
 // discard is an answer of which nothing is sent.
 type discard struct{ http.ResponseWriter }
 
