@@ -192,7 +192,7 @@ const marker = "marker-"
 // busyResources are those of them that change while anything happens.
 func busyResources() []schema.GroupVersionResource {
 	var kinds []schema.GroupVersionResource
-	for _, name := range []string{"jobruns", "jobqueues", "scheduledjobs", "directreservations", "queueledgers"} {
+	for _, name := range []string{"jobruns", "jobgroups", "jobqueues", "scheduledjobs", "directreservations", "queueledgers"} {
 		kinds = append(kinds, batchv1alpha1.GroupVersion.WithResource(name))
 	}
 	return append(kinds, batchv1.SchemeGroupVersion.WithResource("jobs"), corev1.SchemeGroupVersion.WithResource("pods"))
