@@ -55,6 +55,15 @@ func New(ctx context.Context, config *rest.Config, o Options) (*Operator, error)
 	if err != nil {
 		return nil, err
 	}
+	return NewOn(ctx, mgr, leader, o)
+}
+
+// NewOn wires a manager process on a controller-runtime manager that the caller has made, with what says until when this
+// process may be sure to lead. It starts nothing. Simulations bring a manager whose API server is in memory.
+func NewOn(ctx context.Context, mgr ctrl.Manager, leader httpwork.Leader, o Options) (*Operator, error) {
+	if o.Outgoing == nil {
+		o.Outgoing = egress.NewClient(o.AllowedOutgoing)
+	}
 	op := &Operator{options: o, manager: mgr, gate: startup.NewGate(), ending: make(chan struct{})}
 	if err := op.wire(ctx, leader); err != nil {
 		return nil, err
@@ -70,7 +79,7 @@ func (op *Operator) wire(ctx context.Context, leader httpwork.Leader) error {
 		ID: o.ID, Lease: o.lease(), Alone: !o.LeaderElect, Pod: o.Pod,
 		Reader: live, Client: c, Clock: o.Clock, Exit: o.Exit, Log: o.Log.WithName("incarnation"),
 	})
-	outgoing := egress.NewClient(o.AllowedOutgoing)
+	outgoing := o.Outgoing
 	op.http = httpwork.New(httpwork.Options{
 		Reader: live, Client: outgoing, Clock: clock.RealClock{}, Leader: leader, DefaultTimeout: o.HTTPTimeout, LeaseDuration: o.LeaseDuration,
 		Epoch: func() string { return self.Stamp().Epoch }, Ended: self.Ended, Log: o.Log.WithName("http"),

@@ -7,6 +7,7 @@ package operator
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"os"
 	"time"
@@ -64,6 +65,8 @@ type Options struct {
 	HTTPTimeout time.Duration
 	// AllowedOutgoing lifts the refusal of loopback, link-local, metadata and unspecified addresses for these ranges.
 	AllowedOutgoing []netip.Prefix
+	// Outgoing makes the calls of runs, the announcements and the direct requests. Default: one that refuses those addresses.
+	Outgoing *http.Client
 	// DrainTimeout is how long calls in flight may go on after the process was asked to end.
 	DrainTimeout time.Duration
 

@@ -293,6 +293,13 @@ func (w *world) story() string {
 	for _, r := range runs.Items {
 		fmt.Fprintf(&b, "%s: %s %s %s slot=%s\n", r.Name, r.Status.Phase, r.Status.Reason, r.Status.Message, r.Status.Slot)
 	}
+	queues := &batchv1alpha1.JobQueueList{}
+	if err := w.List(w.ctx, queues, client.InNamespace(w.ns)); err != nil {
+		return err.Error()
+	}
+	for _, q := range queues.Items {
+		fmt.Fprintf(&b, "queue %s: %+v\n", q.Name, q.Status)
+	}
 	return b.String()
 }
 

@@ -247,7 +247,7 @@ func (w *world) idempotent(m *manager, changes ...string) {
 	s := newServer(w.t, nil)
 	everything, err := resources()
 	w.Expect(err).NotTo(HaveOccurred())
-	before := w.versions(everything)
+	before, was := w.versions(everything), w.story()
 	name := marker + rand.String(5)
 	w.queue(name, 1)
 	w.create(w.httpRun(name, s.URL, inQueue(name)))
@@ -264,7 +264,7 @@ func (w *world) idempotent(m *manager, changes ...string) {
 		delete(before, name)
 		delete(after, name)
 	}
-	w.Expect(after).To(Equal(before), "a second start changes nothing\n%s", w.story())
+	w.Expect(after).To(Equal(before), "a second start changes nothing\nbefore:\n%s\nafter:\n%s", was, w.story())
 }
 
 // patch changes an object that may change meanwhile.
