@@ -125,18 +125,18 @@ const soon = 200 * time.Millisecond
 
 // step picks the part of the life that the run is in.
 func (s *scope) step(ctx context.Context) (ctrl.Result, error) {
-	switch phase := s.run.Status.Phase; {
-	case phase == batchv1alpha1.JobRunQueued:
+	phase := s.run.Status.Phase
+	if phase == batchv1alpha1.JobRunQueued {
 		return s.queued(ctx)
-	case phase.Terminal():
-		return s.terminal(ctx)
 	}
 	switch c := s.Self.Check(s.where(), run.Epoch(s.run)); {
 	case c > 0:
 		return ctrl.Result{}, nil // the process is ending
+	case phase.Terminal():
+		return s.terminal(ctx)
 	case c < 0:
 		return s.recover(ctx)
-	case s.run.Status.Phase == batchv1alpha1.JobRunCancelling:
+	case phase == batchv1alpha1.JobRunCancelling:
 		return s.stop(ctx)
 	default:
 		return s.work(ctx)

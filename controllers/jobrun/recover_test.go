@@ -138,7 +138,11 @@ func TestAnOrphanThatWasResolvedAlreadyIsNotResolvedAgain(t *testing.T) {
 }
 
 func TestAManagerThatMeetsARunOfALaterOneEndsAndTouchesNothing(t *testing.T) {
-	for _, found := range []change{running(after), cancelling(after)} {
+	failedLater := func(r *batchv1alpha1.JobRun) {
+		running(after)(r)
+		run.Finish(r, batchv1alpha1.JobRunFailed, batchv1alpha1.ReasonWorkFailed, "exit 3", true, noon)
+	}
+	for _, found := range []change{running(after), cancelling(after), failedLater} {
 		g := NewWithT(t)
 		b := start(t, queue("main"), queued("a", found))
 		b.depose()

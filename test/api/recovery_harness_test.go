@@ -4,6 +4,7 @@ package api
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +24,7 @@ import (
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/epoch"
 	jobwork "reprise.dev/reprise/internal/executor/job"
+	"reprise.dev/reprise/internal/reservation"
 	"reprise.dev/reprise/internal/run"
 )
 
@@ -222,7 +224,8 @@ func (w *world) versions(kinds []schema.GroupVersionResource) map[string]string 
 // back the counts of a queue.
 const quiet = 1500 * time.Millisecond
 
-// settle waits until nothing changes any more.
+// settle waits until nothing changes any more and the queues show it: a write that they hold back may come late on a busy
+// machine.
 func (w *world) settle() {
 	w.t.Helper()
 	var last map[string]string
@@ -230,8 +233,30 @@ func (w *world) settle() {
 		now := w.versions(busyResources())
 		same := maps.Equal(now, last)
 		last = now
-		return same
-	}).WithPolling(quiet).Should(BeTrue(), "the namespace settles")
+		return same && w.countsShown()
+	}).WithPolling(quiet).Should(BeTrue(), func() string { return "the namespace settles\n" + w.story() })
+}
+
+// countsShown reports whether no queue counts what is no more.
+func (w *world) countsShown() bool {
+	w.t.Helper()
+	runs, reservations, queues := &batchv1alpha1.JobRunList{}, &batchv1alpha1.DirectReservationList{}, &batchv1alpha1.JobQueueList{}
+	for _, list := range []client.ObjectList{runs, reservations, queues} {
+		w.Expect(w.List(w.ctx, list, client.InNamespace(w.ns))).To(Succeed())
+	}
+	waits, works, reserved := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for i := range runs.Items {
+		r := &runs.Items[i]
+		waits[run.Queue(r)] = waits[run.Queue(r)] || r.Status.Phase == batchv1alpha1.JobRunQueued
+		works[run.Queue(r)] = works[run.Queue(r)] || run.HoldsSlot(r)
+	}
+	for i := range reservations.Items {
+		dr := &reservations.Items[i]
+		reserved[reservation.Queue(dr)] = reserved[reservation.Queue(dr)] || !dr.Status.Phase.Terminal()
+	}
+	return !slices.ContainsFunc(queues.Items, func(q batchv1alpha1.JobQueue) bool {
+		return q.Status.Queued > 0 && !waits[q.Name] || q.Status.Running > 0 && !works[q.Name] || q.Status.Reserved > 0 && !reserved[q.Name]
+	})
 }
 
 // lease changes with every manager: taking it is what raises the epoch.
