@@ -232,28 +232,39 @@ func reservationKey(dr *batchv1alpha1.DirectReservation) types.NamespacedName {
 }
 
 func (d *Dispatcher) observeJob(j *batchv1.Job) {
-	d.observeWork(j, "job/"+j.Name, jobwork.MayGetPods(j))
+	d.observeWork(j, "job/"+j.Name, jobwork.MayGetPods(j), false)
 }
 
 // observeJobGone does not believe that the work is gone with its Job: pods outlive it for their grace period.
 func (d *Dispatcher) observeJobGone(j *batchv1.Job) {
 	d.verify(j)
-	d.observeWork(j, "job/"+j.Name, false)
+	d.observeWork(j, "job/"+j.Name, false, false)
 }
 
-func (d *Dispatcher) observePod(p *corev1.Pod) { d.observeWork(p, "pod/"+p.Name, jobwork.Lives(p)) }
+func (d *Dispatcher) observePod(p *corev1.Pod) {
+	d.observeWork(p, "pod/"+p.Name, jobwork.Lives(p), false)
+}
 
-func (d *Dispatcher) observePodGone(p *corev1.Pod) { d.observeWork(p, "pod/"+p.Name, false) }
+func (d *Dispatcher) observePodGone(p *corev1.Pod) { d.observeWork(p, "pod/"+p.Name, false, false) }
+
+// listedJob and listedPod take what a live list shows, which may be older than what a watch has told meanwhile.
+func (d *Dispatcher) listedJob(j *batchv1.Job) {
+	d.observeWork(j, "job/"+j.Name, jobwork.MayGetPods(j), true)
+}
+
+func (d *Dispatcher) listedPod(p *corev1.Pod) {
+	d.observeWork(p, "pod/"+p.Name, jobwork.Lives(p), true)
+}
 
 // observeWork tells the picture of a sign of life that carries the labels of a run.
-func (d *Dispatcher) observeWork(o client.Object, sign string, lives bool) {
+func (d *Dispatcher) observeWork(o client.Object, what string, lives, listed bool) {
 	uid, queueName := types.UID(o.GetLabels()[batchv1alpha1.LabelRunUID]), o.GetLabels()[batchv1alpha1.LabelQueue]
 	if uid == "" || queueName == "" {
 		return
 	}
 	q := d.open(types.NamespacedName{Namespace: o.GetNamespace(), Name: queueName})
 	q.mu.Lock()
-	q.sign(uid, types.UID(o.GetLabels()[batchv1alpha1.LabelChain]), sign, lives)
+	q.sign(uid, types.UID(o.GetLabels()[batchv1alpha1.LabelChain]), what, lives && !(listed && q.ended[sign{uid, what}]))
 	q.mu.Unlock()
 	d.wakes.wake(q.key)
 }

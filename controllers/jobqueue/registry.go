@@ -40,6 +40,7 @@ type queue struct {
 	works     works
 	names     map[types.UID]string    // of the runs that wait
 	untold    map[types.UID]string    // of them, those to be told if the queue does not exist
+	ended     map[sign]bool           // signs of life seen to end while holders are listed; nil: none are being listed
 	abandoned map[types.UID]abandoned // runs that are gone, whose work may live
 	confirmed map[types.UID]bool      // runs of whose work a person says that nothing lives, whatever can be seen of it
 
@@ -213,10 +214,32 @@ func (w works) sign(uid types.UID, sign string, lives bool) bool {
 	return true
 }
 
+// sign is a sign of life of one run's work.
+type sign struct {
+	run  types.UID
+	what string
+}
+
 // sign tells the picture of a sign of life of a run's work. The caller holds the lock.
-func (q *queue) sign(uid, chain types.UID, sign string, lives bool) {
-	seen := q.works.sign(uid, sign, lives)
+func (q *queue) sign(uid, chain types.UID, what string, lives bool) {
+	if q.ended != nil && !lives {
+		q.ended[sign{uid, what}] = true
+	}
+	seen := q.works.sign(uid, what, lives)
 	q.model.Workload(uid, chain, seen && !q.confirmed[uid])
+}
+
+// listing says that what holds slots is being listed: until the end of it, a sign of life that a watch has shown to have ended
+// is not believed to a list that may be older.
+func (q *queue) listing() (end func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.ended = map[sign]bool{}
+	return func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.ended = nil
+	}
 }
 
 // confirm notes that a person has said that nothing of the run's work lives, whatever can be seen of it now or later. The

@@ -87,6 +87,7 @@ const pageSize = 500
 
 // listHolders reads, past the cache, everything that holds a slot of the queue.
 func (p *pass) listHolders(ctx context.Context) error {
+	defer p.queue.listing()()
 	ofQueue := client.MatchingLabels{batchv1alpha1.LabelQueue: p.queue.key.Name}
 	for _, what := range []struct {
 		list  client.ObjectList
@@ -133,9 +134,9 @@ func (p *pass) seeHolder(o runtime.Object) error {
 			p.observeReservation(o)
 		}
 	case *batchv1.Job:
-		p.observeJob(o)
+		p.listedJob(o)
 	case *corev1.Pod:
-		p.observePod(o)
+		p.listedPod(o)
 	}
 	return nil
 }

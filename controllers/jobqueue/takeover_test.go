@@ -102,6 +102,31 @@ func TestWhatHoldsASlotIsFoundPastTheCacheBeforeAnythingIsAdmitted(t *testing.T)
 	}
 }
 
+func TestWhatAWatchHasShownToHaveEndedIsNotBroughtBackByAListThatIsOlder(t *testing.T) {
+	gone := aRun("gone")
+	for name, c := range map[string]struct {
+		holder client.Object
+		ends   func(*bench)
+	}{
+		"a Job that completes": {aJob(gone), func(b *bench) { b.d.observeJob(aJob(gone, finished(batchv1.JobComplete))) }},
+		"a pod that ends":      {aPod(gone, corev1.PodRunning), func(b *bench) { b.d.observePod(aPod(gone, corev1.PodSucceeded)) }},
+		"a pod that is gone":   {aPod(gone, corev1.PodRunning), func(b *bench) { b.d.observePodGone(aPod(gone, corev1.PodRunning)) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b := begin(t, aQueue(1), aRun("a"), c.holder)
+			b.d.observeRun(b.run("a"))
+			b.d.Live = interceptor.NewClient(b.api, interceptor.Funcs{List: func(ctx context.Context, api client.WithWatch, l client.ObjectList, o ...client.ListOption) error {
+				defer c.ends(b) // after the answer was made, before it is taken in
+				return api.List(ctx, l, o...)
+			}})
+			b.settle()
+			g.Expect(b.running()).To(ConsistOf("a"))
+			g.Expect(b.counts().Running).To(Equal(1))
+		})
+	}
+}
+
 func TestOnlyWhatHoldsASlotOfThisQueueCounts(t *testing.T) {
 	elsewhere := aRun("elsewhere", inQueue("other"))
 	for name, other := range map[string]client.Object{

@@ -241,7 +241,8 @@ func (w *world) settle() {
 func (w *world) countsShown() bool {
 	w.t.Helper()
 	runs, reservations, queues := &batchv1alpha1.JobRunList{}, &batchv1alpha1.DirectReservationList{}, &batchv1alpha1.JobQueueList{}
-	for _, list := range []client.ObjectList{runs, reservations, queues} {
+	pods := &corev1.PodList{}
+	for _, list := range []client.ObjectList{runs, reservations, queues, pods} {
 		w.Expect(w.List(w.ctx, list, client.InNamespace(w.ns))).To(Succeed())
 	}
 	waits, works, reserved := map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -249,6 +250,10 @@ func (w *world) countsShown() bool {
 		r := &runs.Items[i]
 		waits[run.Queue(r)] = waits[run.Queue(r)] || r.Status.Phase == batchv1alpha1.JobRunQueued
 		works[run.Queue(r)] = works[run.Queue(r)] || run.HoldsSlot(r)
+	}
+	for i := range pods.Items {
+		queue := pods.Items[i].Labels[batchv1alpha1.LabelQueue]
+		works[queue] = works[queue] || jobwork.Lives(&pods.Items[i])
 	}
 	for i := range reservations.Items {
 		dr := &reservations.Items[i]
