@@ -5,6 +5,7 @@ package jobqueue
 import (
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -106,19 +107,23 @@ func TestWhatAWatchHasShownToHaveEndedIsNotBroughtBackByAListThatIsOlder(t *test
 	gone := aRun("gone")
 	for name, c := range map[string]struct {
 		holder client.Object
+		listed client.ObjectList
 		ends   func(*bench)
 	}{
-		"a Job that completes": {aJob(gone), func(b *bench) { b.d.observeJob(aJob(gone, finished(batchv1.JobComplete))) }},
-		"a pod that ends":      {aPod(gone, corev1.PodRunning), func(b *bench) { b.d.observePod(aPod(gone, corev1.PodSucceeded)) }},
-		"a pod that is gone":   {aPod(gone, corev1.PodRunning), func(b *bench) { b.d.observePodGone(aPod(gone, corev1.PodRunning)) }},
+		"a Job that completes": {aJob(gone), &batchv1.JobList{}, func(b *bench) { b.d.observeJob(aJob(gone, finished(batchv1.JobComplete))) }},
+		"a pod that ends":      {aPod(gone, corev1.PodRunning), &corev1.PodList{}, func(b *bench) { b.d.observePod(aPod(gone, corev1.PodSucceeded)) }},
+		"a pod that is gone":   {aPod(gone, corev1.PodRunning), &corev1.PodList{}, func(b *bench) { b.d.observePodGone(aPod(gone, corev1.PodRunning)) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			b := begin(t, aQueue(1), aRun("a"), c.holder)
 			b.d.observeRun(b.run("a"))
 			b.d.Live = interceptor.NewClient(b.api, interceptor.Funcs{List: func(ctx context.Context, api client.WithWatch, l client.ObjectList, o ...client.ListOption) error {
-				defer c.ends(b) // after the answer was made, before it is taken in
-				return api.List(ctx, l, o...)
+				err := api.List(ctx, l, o...)
+				if reflect.TypeOf(l) == reflect.TypeOf(c.listed) {
+					c.ends(b) // before the answer is taken in
+				}
+				return err
 			}})
 			b.settle()
 			g.Expect(b.running()).To(ConsistOf("a"))

@@ -141,6 +141,14 @@ func TestWhetherAnotherProcessHasEnded(t *testing.T) {
 			other:   &batchv1alpha1.Incarnation{ID: "other", Pod: pod("a")},
 			objects: []client.Object{object("a", corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(born.Add(time.Minute))}})}, ended: true,
 		},
+		"an earlier instance ended in the second in which it was started": {
+			other: &batchv1alpha1.Incarnation{ID: "other", Pod: pod("a")},
+			objects: []client.Object{func() *corev1.Pod {
+				p := object("a", running(born))
+				p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(born)}
+				return p
+			}()},
+		},
 		"an earlier instance of its container has terminated, as far as its node has told": {
 			other:   &batchv1alpha1.Incarnation{ID: "other", Pod: pod("a")},
 			objects: []client.Object{object("a", corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(born.Add(-time.Minute))}})},

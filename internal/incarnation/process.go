@@ -55,6 +55,8 @@ func terminated(pod *corev1.Pod, identity *batchv1alpha1.PodIdentity) bool {
 	return true
 }
 
+// endedSince goes by whole seconds, as the API does: an instance that ended in the second in which the process started may be
+// the one before it.
 func endedSince(t *corev1.ContainerStateTerminated, identity *batchv1alpha1.PodIdentity) bool {
-	return t != nil && !t.FinishedAt.Time.Before(identity.StartedAt.Time)
+	return t != nil && t.FinishedAt.After(identity.StartedAt.Time)
 }
