@@ -94,8 +94,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	step := decide(dr, verdict, o, now)
 	next, err := r.carryOut(ctx, dr, step)
-	if next == nil || err != nil {
-		return ctrl.Result{}, err
+	switch {
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: soon, Priority: new(0)}, nil // somebody wrote in between
+	case err != nil:
+		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	r.Startup.Evaluated(dr.UID, nil)
 	if next.Status.Phase == batchv1alpha1.ReservationExpired {
@@ -153,21 +156,18 @@ func end(phase batchv1alpha1.DirectReservationPhase, reason, message string, now
 	return func(d *batchv1alpha1.DirectReservation) { reservation.End(d, phase, reason, message, now) }
 }
 
-// carryOut writes the change with the version that was read, and returns the reservation as it is then. It is nil after a
-// lost race, which is no error: the event of the other write comes.
+// soon is when a reservation is looked at again after a conflict.
+const soon = 200 * time.Millisecond
+
+// carryOut writes the change with the version that was read, and returns the reservation as it is then.
 func (r *Reconciler) carryOut(ctx context.Context, dr *batchv1alpha1.DirectReservation, s step) (*batchv1alpha1.DirectReservation, error) {
 	if s.change == nil {
 		return dr, nil
 	}
 	next := dr.DeepCopy()
 	s.change(next)
-	err := r.Client.Status().Update(ctx, next)
-	switch {
-	case err == nil:
-		return next, nil
-	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
-		return nil, nil
-	default:
+	if err := r.Client.Status().Update(ctx, next); err != nil {
 		return nil, fmt.Errorf("writing the status of reservation %s/%s: %w", dr.Namespace, dr.Name, err)
 	}
+	return next, nil
 }

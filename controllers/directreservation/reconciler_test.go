@@ -99,14 +99,18 @@ func TestAWriteWithoutAnAnswerIsCompletedByTheNextLook(t *testing.T) {
 
 func TestALostRaceIsNoErrorAndNothingIsSaidToHaveHappened(t *testing.T) {
 	resource := schema.GroupResource{Group: batchv1alpha1.GroupVersion.Group, Resource: "directreservations"}
-	for name, race := range map[string]error{
-		"another write came first": apierrors.NewConflict(resource, "shell", errors.New("another write")),
-		"it was deleted":           apierrors.NewNotFound(resource, "shell"),
+	for name, race := range map[string]struct {
+		err   error
+		again time.Duration
+	}{
+		// It is looked at again by itself: an answer of conflict need not have another write behind it.
+		"another write came first": {apierrors.NewConflict(resource, "shell", errors.New("another write")), soon},
+		"it was deleted":           {apierrors.NewNotFound(resource, "shell"), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			b := start(t, statusWrites(func(func() error) error { return race }), pending(granted(mine)))
-			b.at(65).step()
+			b := start(t, statusWrites(func(func() error) error { return race.err }), pending(granted(mine)))
+			g.Expect(b.at(65).step().RequeueAfter).To(Equal(race.again))
 			g.Expect(b.lines).To(BeEmpty())
 			g.Expect(b.evaluated).To(BeEmpty())
 		})

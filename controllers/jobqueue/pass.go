@@ -108,7 +108,9 @@ func (p *pass) activate(ctx context.Context, entries []admission.Entry) error {
 		case err == nil:
 			p.observeReservation(dr)
 			p.wakeIn(again)
-		case !apierrors.IsConflict(err) && !apierrors.IsNotFound(err):
+		case apierrors.IsConflict(err):
+			p.wakeIn(soon)
+		case !apierrors.IsNotFound(err):
 			return fmt.Errorf("activating reservation %s: %w", dr.Name, err)
 		}
 	}

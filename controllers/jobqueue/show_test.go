@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -132,6 +133,17 @@ func TestADirectReservationGetsTheNextSlotAndRunsWaitBehindIt(t *testing.T) {
 		b.sync().settle()
 	}
 	g.Expect(b.running()).To(Equal([]string{"b"}))
+}
+
+func TestAReservationWhoseTurnMeetsAConflictIsLookedAtAgainByItself(t *testing.T) {
+	g := NewWithT(t)
+	b := begin(t, aQueue(1), aReservation("shell")).sync()
+	b.once("status shell", func(func() error) error {
+		return apierrors.NewConflict(schema.GroupResource{}, "shell", errors.New("no write is behind it"))
+	})
+	g.Expect(b.pass().RequeueAfter).To(And(BeNumerically(">", 0), BeNumerically("<=", soon)))
+	b.settle()
+	g.Expect(b.shell("shell").Status.Phase).To(Equal(batchv1alpha1.ReservationGranted))
 }
 
 func TestAGrantWithoutAnAnswerHoldsItsSlotUntilItIsResolved(t *testing.T) {

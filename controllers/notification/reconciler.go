@@ -41,6 +41,8 @@ const (
 	// soonestRetry and latestRetry bound the back-off after an error.
 	soonestRetry = 100 * time.Millisecond
 	latestRetry  = time.Minute
+	// soon is when a run or group is looked at again after a conflict.
+	soon = 200 * time.Millisecond
 )
 
 // Reconciler has the announcements of runs and groups delivered. Fields are set before SetupWithManager.
@@ -127,8 +129,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, name notify.Name) (ctrl.Resu
 
 	err = r.record(ctx, seen.subject, decided.announcements)
 	if apierrors.IsConflict(err) {
-		// Somebody wrote in between, and the event of that write brings the subject back.
-		return ctrl.Result{}, nil
+		// Somebody wrote in between, or the answer says so.
+		return ctrl.Result{RequeueAfter: soon, Priority: new(0)}, nil
 	}
 	if err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
