@@ -269,6 +269,9 @@ type RetryRecord struct {
 	// manual says that a person asked for it.
 	// +optional
 	Manual bool `json:"manual,omitempty"`
+	// attempt is the number in the chain that was given to a retry that a person asked for.
+	// +optional
+	Attempt *int32 `json:"attempt,omitempty"`
 }
 
 // ChainStatus is what the root of a chain tells of the whole chain.

@@ -3,6 +3,7 @@
 package jobgroup
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
@@ -281,6 +283,13 @@ func TestTheEndIsOwedToTheReceiversOfTheQueueOfTheFirstMember(t *testing.T) {
 	w.pass()
 	w.Expect(w.get().Status.Announcements).To(BeEmpty())
 	w.does("g-a", "Failed")
+	// The cache does not show the queue yet: its absence there decides nothing.
+	w.faults.Get = func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		if _, queue := o.(*batchv1alpha1.JobQueue); queue {
+			return apierrors.NewNotFound(schema.GroupResource{Resource: "jobqueues"}, key.Name)
+		}
+		return c.Get(ctx, key, o, opts...)
+	}
 	w.pass()
 	got := w.get()
 	w.Expect(got.Status.Announcements).To(HaveLen(1))

@@ -40,10 +40,15 @@ func (s *scope) record(ctx context.Context) error {
 	return nil
 }
 
-// queue returns the JobQueue whose receivers hear of the group, nil if it does not exist.
+// queue returns the JobQueue whose receivers hear of the group, nil if it does not exist. Receivers that a cache overlooks
+// would never hear of it.
 func (s *scope) queue(ctx context.Context) (*batchv1alpha1.JobQueue, error) {
 	queue := &batchv1alpha1.JobQueue{}
-	err := s.Client.Get(ctx, types.NamespacedName{Namespace: s.group.Namespace, Name: notify.QueueOfGroup(s.group)}, queue)
+	key := types.NamespacedName{Namespace: s.group.Namespace, Name: notify.QueueOfGroup(s.group)}
+	err := s.Client.Get(ctx, key, queue)
+	if apierrors.IsNotFound(err) {
+		err = s.Live.Get(ctx, key, queue)
+	}
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

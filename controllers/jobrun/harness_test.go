@@ -83,6 +83,7 @@ type bench struct {
 	leases    int // live reads of Leases
 
 	unreadable bool // the Leases
+	away       bool // the API server, to whoever reads live
 }
 
 // Eventf implements Recorder.
@@ -98,6 +99,9 @@ func (b *bench) live(ctx context.Context, c client.WithWatch, key client.ObjectK
 		if b.unreadable {
 			return errAway
 		}
+	}
+	if b.away {
+		return errAway
 	}
 	return c.Get(ctx, key, o, opts...)
 }

@@ -25,8 +25,12 @@ func (s *scope) queued(ctx context.Context) (ctrl.Result, error) {
 	if halt := run.Halted(s.run); halt != nil {
 		return ctrl.Result{}, s.finish(ctx, end{phase: halt.Phase, reason: halt.Reason, message: halt.Message + "; the run had not started", stopped: true})
 	}
-	if reason, message, err := s.missingOwner(ctx); reason != "" || err != nil {
-		return s.hold(ctx, reason, message, err)
+	reason, message, err := s.missingOwner(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if reason != "" {
+		return s.hold(ctx, reason, message)
 	}
 	if run.Template(s.run) == nil {
 		return s.resolve(ctx)
@@ -42,18 +46,18 @@ func (s *scope) queued(ctx context.Context) (ctrl.Result, error) {
 		return s.missingQueue(ctx, err)
 	}
 	if why, fits := s.fits(queue); !fits {
-		_, err = s.hold(ctx, why.Code, why.Message+"; the run waits for the queue to change", nil)
+		_, err := s.hold(ctx, why.Code, why.Message+"; the run waits for the queue to change")
 		return ctrl.Result{}, err // the dispatcher tells when it has
 	}
 	return ctrl.Result{}, s.unhold(ctx)
 }
 
 // hold makes the reason of a wait visible; nothing goes on without a person.
-func (s *scope) hold(ctx context.Context, reason, message string, err error) (ctrl.Result, error) {
-	if err != nil || !run.Hold(s.run.DeepCopy(), reason, message, s.now) {
-		return ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}, err
+func (s *scope) hold(ctx context.Context, reason, message string) (ctrl.Result, error) {
+	if !run.Hold(s.run.DeepCopy(), reason, message, s.now) {
+		return ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}, nil
 	}
-	err = s.write(ctx, func(r *batchv1alpha1.JobRun) { run.Hold(r, reason, message, s.now) })
+	err := s.write(ctx, func(r *batchv1alpha1.JobRun) { run.Hold(r, reason, message, s.now) })
 	return ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}, err
 }
 
@@ -102,17 +106,22 @@ func (s *scope) owns(ctx context.Context, owner *metav1.OwnerReference) (bool, e
 	return false, nil
 }
 
-// scheduledJob returns a ScheduledJob from the cache or, where that has none, from a live read; nil if there is none.
+// scheduledJob returns a ScheduledJob, nil if there is none.
 func (s *scope) scheduledJob(ctx context.Context, name string) (*batchv1alpha1.ScheduledJob, error) {
 	sj := &batchv1alpha1.ScheduledJob{}
-	err := s.Client.Get(ctx, s.key(name), sj)
-	if apierrors.IsNotFound(err) {
-		err = s.Live.Get(ctx, s.key(name), sj)
+	if there, err := s.read(ctx, name, sj); !there || err != nil {
+		return nil, err
 	}
+	return sj, nil
+}
+
+// read reads an object from the cache or, where that has none, live. It reports false if there is none.
+func (s *scope) read(ctx context.Context, name string, into client.Object) (bool, error) {
+	err := s.Client.Get(ctx, s.key(name), into)
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		err = s.Live.Get(ctx, s.key(name), into)
 	}
-	return sj, err
+	return err == nil, client.IgnoreNotFound(err)
 }
 
 // fits reports whether the queue can ever admit the run as it is, and if not, why.
@@ -127,6 +136,6 @@ func (s *scope) missingQueue(ctx context.Context, err error) (ctrl.Result, error
 	if err != nil || name == batchv1alpha1.DefaultQueue {
 		return ctrl.Result{}, err
 	}
-	_, err = s.hold(ctx, batchv1alpha1.ReasonQueueNotFound, fmt.Sprintf("JobQueue %s does not exist in namespace %s; the run waits for it", name, s.run.Namespace), nil)
+	_, err = s.hold(ctx, batchv1alpha1.ReasonQueueNotFound, fmt.Sprintf("JobQueue %s does not exist in namespace %s; the run waits for it", name, s.run.Namespace))
 	return ctrl.Result{}, err // the dispatcher tells when the queue is there
 }

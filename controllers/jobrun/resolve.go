@@ -27,8 +27,11 @@ func (s *scope) resolve(ctx context.Context) (ctrl.Result, error) {
 	}
 	name := s.run.Spec.ScheduledJobRef.Name
 	sj, err := s.scheduledJob(ctx, name)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	if sj == nil {
-		return s.hold(ctx, batchv1alpha1.ReasonScheduledJobNotFound, fmt.Sprintf("ScheduledJob %s does not exist in namespace %s; the run waits for it", name, s.run.Namespace), err)
+		return s.hold(ctx, batchv1alpha1.ReasonScheduledJobNotFound, fmt.Sprintf("ScheduledJob %s does not exist in namespace %s; the run waits for it", name, s.run.Namespace))
 	}
 	if sj.Spec.RunTemplate == nil {
 		return ctrl.Result{}, s.skip(ctx, batchv1alpha1.ReasonInvalidWork, fmt.Sprintf("ScheduledJob %s has a groupTemplate: create a JobGroup with its members instead", name))
@@ -45,7 +48,7 @@ func (s *scope) resolveRetry(ctx context.Context) (ctrl.Result, error) {
 		return ctrl.Result{}, err
 	}
 	if err != nil {
-		return s.hold(ctx, batchv1alpha1.ReasonRetryTargetNotFound, fmt.Sprintf("run %s does not exist in namespace %s; the retry waits for it", s.run.Spec.RetryOf, s.run.Namespace), nil)
+		return s.hold(ctx, batchv1alpha1.ReasonRetryTargetNotFound, fmt.Sprintf("run %s does not exist in namespace %s; the retry waits for it", s.run.Spec.RetryOf, s.run.Namespace))
 	}
 	successor, err := s.successor(ctx, target)
 	if err != nil {
@@ -54,8 +57,13 @@ func (s *scope) resolveRetry(ctx context.Context) (ctrl.Result, error) {
 	if reason, message, refused := retry.ManualRefusal(target, successor, s.run); refused {
 		return ctrl.Result{}, s.refuse(ctx, reason, message)
 	}
+	root, err := s.root(ctx, target)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	resolved := retry.ResolveManual(target, root, s.run)
 	if record := target.Status.Retry; record == nil || record.UID != s.run.UID {
-		err := s.markRetry(ctx, target, batchv1alpha1.RetryRecord{Name: s.run.Name, UID: s.run.UID, Manual: true})
+		err := s.markRetry(ctx, target, batchv1alpha1.RetryRecord{Name: s.run.Name, UID: s.run.UID, Manual: true, Attempt: resolved.Attempt})
 		if apierrors.IsConflict(err) {
 			// The event of the other write brings back the target, not this run.
 			return ctrl.Result{RequeueAfter: conflictPause, Priority: new(0)}, nil
@@ -64,11 +72,7 @@ func (s *scope) resolveRetry(ctx context.Context) (ctrl.Result, error) {
 			return ctrl.Result{}, err
 		}
 	}
-	root, err := s.root(ctx, target)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{}, s.settleSpec(ctx, retry.ResolveManual(target, root, s.run))
+	return ctrl.Result{}, s.settleSpec(ctx, resolved)
 }
 
 // successor returns the run that the status of target names as its retry, from a live read; nil if there is none any more.

@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
@@ -38,6 +39,30 @@ func TestARunIsResolvedOnceItsScheduledJobExists(t *testing.T) {
 	g.Expect(run.Template(b.run("now"))).NotTo(BeNil())
 }
 
+func TestWhatARunNamesIsNotJudgedByAReadThatFailed(t *testing.T) {
+	for name, in := range map[string]change{"by its ScheduledJob": naming("sj"), "by its queue": func(*batchv1alpha1.JobRun) {}} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b := start(t, queue("main"), scheduledJob(), queued("now", in))
+			b.stale["sj"], b.stale["main"] = nil, nil
+			b.away = true
+			found := b.run("now")
+			_, err := b.reconcile("now")
+			g.Expect(err).To(MatchError(errAway))
+			g.Expect(b.run("now")).To(Equal(found))
+		})
+	}
+}
+
+func TestTheReceiversOfAQueueThatTheCacheDoesNotShowYetAreOwedTheEnd(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("a", cancelled))
+	b.stale["main"] = nil
+	b.step("a")
+	g.Expect(b.run("a").Status.Phase).To(Equal(batchv1alpha1.JobRunCancelled))
+	g.Expect(b.run("a").Status.Announcements).To(HaveLen(1))
+}
+
 func TestAManualRetryTakesTheNextNumberOfTheChainAndItsPlaceFromItsOwnSubmission(t *testing.T) {
 	g := NewWithT(t)
 	b := start(t, queue("main"), queued("a", maxRetries(0), failed(true)), queued("again", retrying("a"), func(r *batchv1alpha1.JobRun) {
@@ -45,7 +70,7 @@ func TestAManualRetryTakesTheNextNumberOfTheChainAndItsPlaceFromItsOwnSubmission
 	}))
 	b.step("again")
 
-	g.Expect(b.run("a").Status.Retry).To(Equal(&batchv1alpha1.RetryRecord{Name: "again", UID: "uid-again", Manual: true}))
+	g.Expect(b.run("a").Status.Retry).To(Equal(&batchv1alpha1.RetryRecord{Name: "again", UID: "uid-again", Manual: true, Attempt: ptr.To[int32](1)}))
 	again := b.run("again")
 	g.Expect(run.Attempt(again)).To(BeEquivalentTo(1))
 	g.Expect(run.ChainUID(again)).To(BeEquivalentTo("uid-a"))

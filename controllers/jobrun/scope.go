@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,18 +81,17 @@ func (s *scope) finish(ctx context.Context, e end) error {
 	return nil
 }
 
-// queue returns the JobQueue of the run, or nil if there is none.
+// queue returns the JobQueue of the run, or nil if there is none. Receivers that a cache overlooks would never hear of the run.
 func (s *scope) queue(ctx context.Context) (*batchv1alpha1.JobQueue, error) {
 	name := run.Queue(s.run)
 	if name == "" {
 		return nil, nil
 	}
 	queue := &batchv1alpha1.JobQueue{}
-	err := s.Client.Get(ctx, s.key(name), queue)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
+	if there, err := s.read(ctx, name, queue); !there || err != nil {
+		return nil, err
 	}
-	return queue, err
+	return queue, nil
 }
 
 // refresh replaces the cached run by a live read. It reports false, and keeps the cached one, if that shows another phase or

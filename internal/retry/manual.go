@@ -61,11 +61,16 @@ func ResolveManual(target, root, manual *batchv1alpha1.JobRun) *batchv1alpha1.Re
 	}
 }
 
-// nextAttempt is the first number that no run of the chain has had, deleted ones included.
+// nextAttempt is the first number that no run of the chain has had, deleted ones included. Once it is on record it stays.
 func nextAttempt(target, root, manual *batchv1alpha1.JobRun) int32 {
 	next := run.Attempt(target) + 1
-	if record := target.Status.Retry; record != nil && record.UID != manual.UID {
-		next++
+	if record := target.Status.Retry; record != nil {
+		if record.UID == manual.UID && record.Attempt != nil {
+			return *record.Attempt
+		}
+		if record.UID != manual.UID {
+			next = max(next, ptr.Deref(record.Attempt, next)) + 1
+		}
 	}
 	if root != nil && root.Status.Chain != nil {
 		next = max(next, root.Status.Chain.Attempts)

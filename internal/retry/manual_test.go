@@ -118,6 +118,11 @@ func TestAManualRetryContinuesTheChainFromItsOwnPlace(t *testing.T) {
 	}
 }
 
+// numbered gives the recorded retry its number.
+func numbered(n int32) func(*batchv1alpha1.JobRun) {
+	return func(r *batchv1alpha1.JobRun) { r.Status.Retry.Attempt = &n }
+}
+
 func TestAManualRetryTakesANumberThatNoRunOfTheChainHad(t *testing.T) {
 	counted := func(n int32) *batchv1alpha1.JobRun {
 		return aRun("root", failed, func(r *batchv1alpha1.JobRun) { r.Status.Chain = &batchv1alpha1.ChainStatus{Attempts: n} })
@@ -132,6 +137,8 @@ func TestAManualRetryTakesANumberThatNoRunOfTheChainHad(t *testing.T) {
 		{"of a retry", aRun("r", failed, attempt(3, "root-r2")), counted(4), 4},
 		{"of a run that has recorded it already", aRun("r", failed, attempt(3, "root-r2"), retriedBy("m", true)), counted(4), 4},
 		{"of a run whose retry was deleted", aRun("r", failed, attempt(1, "root"), retriedBy("root-r2", false)), nil, 3},
+		{"of a run that has recorded it with its number, whatever came since", aRun("r", failed, attempt(1, "root"), retriedBy("m", true), numbered(3)), counted(2), 3},
+		{"of a run whose retry was a person's and was deleted", aRun("r", failed, attempt(1, "root"), retriedBy("other", true), numbered(3)), nil, 4},
 		{"of a run after which several were deleted", aRun("r", failed, attempt(1, "root"), retriedBy("root-r2", false)), counted(6), 6},
 	} {
 		t.Run(c.name, func(t *testing.T) {
