@@ -21,6 +21,7 @@ import (
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/controllers/ending"
 	"reprise.dev/reprise/controllers/index"
+	"reprise.dev/reprise/controllers/namesake"
 	"reprise.dev/reprise/internal/history"
 	"reprise.dev/reprise/internal/run"
 )
@@ -38,7 +39,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	controller := func(name string) *ctrl.Builder {
 		return ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(options())
 	}
-	past := builder.WithPredicates(ended)
+	past := builder.WithPredicates(namesake.Aware(ended))
 	return errors.Join(
 		controller("history-ttl").
 			Watches(&batchv1alpha1.JobRun{}, handler.EnqueueRequestsFromMapFunc(chainOf), past).
@@ -52,7 +53,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			For(&batchv1alpha1.DirectReservation{}, past).
 			Complete(ending.Orderly(reconcile.Func(r.ReconcileReservation))),
 		controller("history-limits").
-			For(&batchv1alpha1.ScheduledJob{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+			For(&batchv1alpha1.ScheduledJob{}, builder.WithPredicates(namesake.Aware(predicate.GenerationChangedPredicate{}))).
 			Watches(&batchv1alpha1.JobRun{}, handler.EnqueueRequestsFromMapFunc(scheduledJobOf), past).
 			Watches(&batchv1alpha1.JobGroup{}, handler.EnqueueRequestsFromMapFunc(scheduledJobOf), past).
 			Complete(ending.Orderly(reconcile.Func(r.ReconcileScheduledJob))),

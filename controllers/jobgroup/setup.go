@@ -21,6 +21,7 @@ import (
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/controllers/ending"
 	"reprise.dev/reprise/controllers/index"
+	"reprise.dev/reprise/controllers/namesake"
 	"reprise.dev/reprise/internal/run"
 )
 
@@ -36,8 +37,8 @@ const (
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("jobgroup").
-		For(&batchv1alpha1.JobGroup{}, builder.WithPredicates(asked)).
-		Watches(&batchv1alpha1.JobRun{}, handler.EnqueueRequestsFromMapFunc(r.groupOf), builder.WithPredicates(matters)).
+		For(&batchv1alpha1.JobGroup{}, builder.WithPredicates(namesake.Aware(asked))).
+		Watches(&batchv1alpha1.JobRun{}, handler.EnqueueRequestsFromMapFunc(r.groupOf), builder.WithPredicates(namesake.Aware(matters))).
 		Watches(&batchv1alpha1.ScheduledJob{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,

@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/reservation"
 	"reprise.dev/reprise/internal/run"
 )
 
@@ -67,4 +69,36 @@ func TestWhatTheLateClaimOfADeletedRunHasMadeHoldsItsSlot(t *testing.T) {
 	b.settle()
 	g.Expect(landed).To(BeTrue())
 	g.Expect(b.running()).To(BeEmpty(), "the Job of a holds the only slot")
+}
+
+// Between the takeover and the claims of this manager nothing but the touch stands in the way of a late one.
+func TestALateClaimFindsWhatItClaimsTouchedBeforeThisManagerClaimsAnything(t *testing.T) {
+	shell := aReservation("shell")
+	reservation.Activate(shell, before, noon)
+	for name, c := range map[string]struct {
+		of, late client.Object
+		claim    func(client.Object)
+	}{
+		"a run":         {aRun("a"), &batchv1alpha1.JobRun{}, func(o client.Object) { claimedBy("manager", before)(o.(*batchv1alpha1.JobRun)) }},
+		"a reservation": {shell, &batchv1alpha1.DirectReservation{}, func(o client.Object) { reservation.Grant(o.(*batchv1alpha1.DirectReservation), before, noon) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b := begin(t, aQueue(1), c.of, aRun("b")).leaving(before, c.of)
+			b.get(c.of.GetName(), c.late)
+			c.claim(c.late)
+			var answer error
+			b.d.Live = interceptor.NewClient(b.api, interceptor.Funcs{
+				Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+					if _, rules := o.(*batchv1alpha1.JobQueue); rules && answer == nil {
+						answer = b.api.Status().Update(ctx, c.late)
+					}
+					return api.Get(ctx, key, o, opts...)
+				},
+			})
+			b.sync()
+			_, _ = b.try()
+			g.Expect(apierrors.IsConflict(answer)).To(BeTrue(), "%v", answer)
+		})
+	}
 }

@@ -270,6 +270,24 @@ func TestEveryQueueHasItsOwnSlots(t *testing.T) {
 	g.Expect(b.running()).To(Equal([]string{"a", "z"}))
 }
 
+func TestARunThatWasMadeAnewWhileTheWatchWasInterruptedStandsInNobodysWay(t *testing.T) {
+	for name, changes := range map[string][]change{"a run that waited": nil, "a run at work": {claimedBy("me", mine)}} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b := begin(t, aQueue(1), aRun("a"))
+			anew := b.run("a")
+			before := aRun("a", changes...)
+			before.UID, before.ResourceVersion = "before", "1"
+			h := handle(b.d.observeRun, b.d.observeRunGone)
+			h.OnAdd(before, true)
+			b.evidence.Stopped = true
+			h.OnUpdate(before, anew)
+			b.settle()
+			g.Expect(b.running()).To(ConsistOf("a"))
+		})
+	}
+}
+
 func TestTheHandlersOfAWatchKnowAnObjectWhoseDeletionTheyMissed(t *testing.T) {
 	g := NewWithT(t)
 	var there, gone []string

@@ -22,6 +22,7 @@ import (
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/controllers/ending"
 	"reprise.dev/reprise/controllers/index"
+	"reprise.dev/reprise/controllers/namesake"
 	"reprise.dev/reprise/internal/run"
 )
 
@@ -92,8 +93,15 @@ func handle[T client.Object](there, gone func(T)) cache.ResourceEventHandler {
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { tell(there, o) },
-		UpdateFunc: func(_, o any) { tell(there, o) },
+		AddFunc: func(o any) { tell(there, o) },
+		UpdateFunc: func(before, o any) {
+			tell(func(b T) {
+				if n, ok := o.(T); ok && namesake.Replaces(b, n) {
+					gone(b)
+				}
+			}, before)
+			tell(there, o)
+		},
 		DeleteFunc: func(o any) { tell(gone, o) },
 	}
 }

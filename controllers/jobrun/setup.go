@@ -24,6 +24,7 @@ import (
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/controllers/ending"
 	"reprise.dev/reprise/controllers/index"
+	"reprise.dev/reprise/controllers/namesake"
 	"reprise.dev/reprise/internal/creator"
 	jobwork "reprise.dev/reprise/internal/executor/job"
 	"reprise.dev/reprise/internal/run"
@@ -44,14 +45,14 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, holds source.Source) err
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("jobrun").
-		For(&batchv1alpha1.JobRun{}, builder.WithPredicates(predicate.NewPredicateFuncs(needsAttention))).
-		Watches(&batchv1alpha1.JobRun{}, handler.EnqueueRequestsFromMapFunc(relatives), builder.WithPredicates(predicate.NewPredicateFuncs(concernsRelatives))).
+		For(&batchv1alpha1.JobRun{}, builder.WithPredicates(namesake.Aware(predicate.NewPredicateFuncs(needsAttention)))).
+		Watches(&batchv1alpha1.JobRun{}, handler.EnqueueRequestsFromMapFunc(relatives), builder.WithPredicates(namesake.Aware(predicate.NewPredicateFuncs(concernsRelatives)))).
 		Watches(&batchv1alpha1.ScheduledJob{}, handler.EnqueueRequestsFromMapFunc(latestOf)).
-		Watches(&batchv1alpha1.ScheduledJob{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(appears)).
+		Watches(&batchv1alpha1.ScheduledJob{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(namesake.Aware(appears))).
 		Watches(&batchv1alpha1.JobGroup{}, handler.EnqueueRequestsFromMapFunc(r.unnamed)).
-		Watches(&batchv1alpha1.JobQueue{}, handler.EnqueueRequestsFromMapFunc(r.atWorkIn), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(worksFor), builder.WithPredicates(labelled)).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(worksFor), builder.WithPredicates(labelled, podEnds)).
+		Watches(&batchv1alpha1.JobQueue{}, handler.EnqueueRequestsFromMapFunc(r.atWorkIn), builder.WithPredicates(namesake.Aware(predicate.GenerationChangedPredicate{}))).
+		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(worksFor), builder.WithPredicates(namesake.Aware(labelled))).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(worksFor), builder.WithPredicates(namesake.Aware(labelled), namesake.Aware(podEnds))).
 		WatchesRawSource(holds).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,

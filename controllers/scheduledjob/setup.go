@@ -19,6 +19,7 @@ import (
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/controllers/ending"
+	"reprise.dev/reprise/controllers/namesake"
 	"reprise.dev/reprise/internal/run"
 )
 
@@ -35,9 +36,9 @@ const (
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("scheduledjob").
-		For(&batchv1alpha1.ScheduledJob{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&batchv1alpha1.JobRun{}, handler.EnqueueRequestsFromMapFunc(r.scheduledJobOf), builder.WithPredicates(matters)).
-		Watches(&batchv1alpha1.JobGroup{}, handler.EnqueueRequestsFromMapFunc(r.scheduledJobOf), builder.WithPredicates(matters)).
+		For(&batchv1alpha1.ScheduledJob{}, builder.WithPredicates(namesake.Aware(predicate.GenerationChangedPredicate{}))).
+		Watches(&batchv1alpha1.JobRun{}, handler.EnqueueRequestsFromMapFunc(r.scheduledJobOf), builder.WithPredicates(namesake.Aware(matters))).
+		Watches(&batchv1alpha1.JobGroup{}, handler.EnqueueRequestsFromMapFunc(r.scheduledJobOf), builder.WithPredicates(namesake.Aware(matters))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](soonestRetry, latestRetry),
