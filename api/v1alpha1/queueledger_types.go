@@ -59,6 +59,11 @@ type QueueLedgerSpec struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	DirectInRow int32 `json:"directInRow,omitempty"`
+
+	// replaces is the resourceVersion of the ledger that the latest batch was swapped into. So no two swaps are alike: one that
+	// changed nothing would get no version of its own, and an earlier one that is still on its way could land after it.
+	// +optional
+	Replaces string `json:"replaces,omitempty"`
 }
 
 // QueueLedger fences the admissions of one queue against a manager that has been replaced but does not know it yet. It is

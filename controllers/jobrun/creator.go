@@ -13,6 +13,7 @@ import (
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/creator"
 	"reprise.dev/reprise/internal/retry"
+	"reprise.dev/reprise/internal/run"
 )
 
 // +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobgroups,verbs=get;list;watch
@@ -43,8 +44,7 @@ func (s *scope) parent(ctx context.Context) (ctrl.Result, bool, error) {
 	switch {
 	case err != nil:
 		return ctrl.Result{}, true, err
-	case parent == nil || parent.CreationTimestamp.After(s.run.CreationTimestamp.Time):
-		// It is gone, or a namesake has taken its place.
+	case parent == nil || tookPlace(parent, s.run):
 		s.Queues.Confirm(s.run)
 		return ctrl.Result{}, false, nil
 	case retriedBy(parent, s.run):
@@ -56,6 +56,13 @@ func (s *scope) parent(ctx context.Context) (ctrl.Result, bool, error) {
 	default:
 		return ctrl.Result{}, true, s.supersede(ctx, fmt.Sprintf("run %s was retried by %s with UID %s", parent.Name, parent.Status.Retry.Name, parent.Status.Retry.UID))
 	}
+}
+
+// tookPlace reports whether a namesake has taken the place of the run's parent. Times are in whole seconds; of a namesake made
+// within the same one, its chain tells.
+func tookPlace(parent, r *batchv1alpha1.JobRun) bool {
+	return parent.CreationTimestamp.After(r.CreationTimestamp.Time) ||
+		parent.CreationTimestamp.Equal(&r.CreationTimestamp) && run.ChainUID(parent) != run.ChainUID(r)
 }
 
 func retriedBy(parent, r *batchv1alpha1.JobRun) bool {

@@ -126,8 +126,8 @@ func (l *Ledger) know(book *batchv1alpha1.QueueLedger) {
 	l.memory = Memory{RecentAdmissions: book.Spec.RecentAdmissions, DirectInRow: book.Spec.DirectInRow}
 }
 
-// Swap replaces the intents and what is to be remembered with them. Once it has returned nil, and until the next call, the caller may claim what they name, each
-// with exactly the recorded resourceVersion. After ErrUnanswered the next call reads the ledger again first: once that
+// Swap replaces the intents and what is to be remembered with them. Once it has returned nil, and until the next call, the
+// caller may claim what they name, each with exactly the recorded resourceVersion. After ErrUnanswered the next call reads the ledger again first: once that
 // later swap is answered, the earlier one can no longer land.
 func (l *Ledger) Swap(ctx context.Context, intents []batchv1alpha1.Intent, memory Memory) error {
 	for range attempts {
@@ -135,7 +135,7 @@ func (l *Ledger) Swap(ctx context.Context, intents []batchv1alpha1.Intent, memor
 			return err
 		}
 		next := l.book.DeepCopy()
-		next.Spec.Intents = intents
+		next.Spec.Intents, next.Spec.Replaces = intents, next.ResourceVersion
 		next.Spec.RecentAdmissions, next.Spec.DirectInRow = memory.RecentAdmissions, memory.DirectInRow
 		err := l.client.Update(ctx, next)
 		switch {
