@@ -25,7 +25,7 @@ var log = logf.Log.WithName("jobqueue")
 // Wrote takes a run as the API server answered it to our own write: own writes count at once.
 func (d *Dispatcher) Wrote(r *batchv1alpha1.JobRun) { d.observeRun(r) }
 
-// Confirm takes it that the creator of the run is gone, so that it no longer objects.
+// Confirm takes it that the creator of the run names it, or is gone and no longer objects.
 func (d *Dispatcher) Confirm(r *batchv1alpha1.JobRun) { d.upsert(r, confirmedAlready) }
 
 func (d *Dispatcher) observeRun(r *batchv1alpha1.JobRun) { d.upsert(r, d.confirmed) }

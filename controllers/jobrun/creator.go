@@ -44,10 +44,8 @@ func (s *scope) parent(ctx context.Context) (ctrl.Result, bool, error) {
 	switch {
 	case err != nil:
 		return ctrl.Result{}, true, err
-	case parent == nil || tookPlace(parent, s.run):
+	case parent == nil || tookPlace(parent, s.run) || retriedBy(parent, s.run):
 		s.Queues.Confirm(s.run)
-		return ctrl.Result{}, false, nil
-	case retriedBy(parent, s.run):
 		return ctrl.Result{}, false, nil
 	case parent.Status.Retry == nil && parent.Status.Phase.Terminal() && !retry.Decide(parent).Due:
 		return ctrl.Result{}, true, s.supersede(ctx, fmt.Sprintf("run %s is %s, and has no retry", parent.Name, parent.Status.Phase))
@@ -133,9 +131,8 @@ func (s *scope) group(ctx context.Context) (ctrl.Result, bool, error) {
 // heed does what the creator says. It reports true if the run has to wait, or was set aside.
 func (s *scope) heed(ctx context.Context, v creator.Verdict) (ctrl.Result, bool, error) {
 	switch v.Answer {
-	case creator.Named:
-		return ctrl.Result{}, false, nil
-	case creator.Gone:
+	case creator.Named, creator.Gone:
+		// The queue asks the cache, which may never come to show the version that names the run.
 		s.Queues.Confirm(s.run)
 		return ctrl.Result{}, false, nil
 	case creator.Refused:

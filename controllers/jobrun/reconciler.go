@@ -55,7 +55,7 @@ func (e Executors) For(r *batchv1alpha1.JobRun) executor.Executor {
 type Queues interface {
 	// Wrote reports a run as the API server answered it to our own write, before the cache shows it.
 	Wrote(r *batchv1alpha1.JobRun)
-	// Confirm says that the creator of the run is gone, so that it no longer objects.
+	// Confirm says that the creator of the run names it, or is gone and no longer objects.
 	Confirm(r *batchv1alpha1.JobRun)
 	// Started reports whether this process has begun, or taken over, the work of the run.
 	Started(uid types.UID) bool
