@@ -43,11 +43,13 @@ func See(d *batchv1alpha1.DirectReservation, now time.Time) {
 
 // Hold says why a reservation that waits cannot be granted as things are. It reports whether that is news.
 func Hold(d *batchv1alpha1.DirectReservation, reason, message string, now time.Time) bool {
+	keepOrder(d)
 	return setCondition(d, now, batchv1alpha1.ConditionStalled, metav1.ConditionTrue, reason, message)
 }
 
 // Unhold takes back what Hold said. It reports whether there was anything to take back.
 func Unhold(d *batchv1alpha1.DirectReservation) bool {
+	keepOrder(d)
 	return meta.RemoveStatusCondition(&d.Status.Conditions, batchv1alpha1.ConditionStalled)
 }
 
@@ -103,6 +105,7 @@ func Renewal(d *batchv1alpha1.DirectReservation, now time.Time) time.Time {
 
 // Renew shows a renewal; that of a granted reservation prolongs its lease.
 func Renew(d *batchv1alpha1.DirectReservation, renewed time.Time) {
+	keepOrder(d)
 	d.Status.RenewedAt = at(renewed)
 	d.Status.ObservedGeneration = d.Generation
 	if end := renewed.Add(Lease(d)); d.Status.Phase == batchv1alpha1.ReservationGranted && (d.Status.ExpiresAt == nil || end.After(d.Status.ExpiresAt.Time)) {
@@ -167,6 +170,7 @@ func progress(d *batchv1alpha1.DirectReservation, now time.Time) {
 	setCondition(d, now, batchv1alpha1.ConditionReconciling, metav1.ConditionTrue, d.Status.Reason, d.Status.Message)
 }
 
+// keepOrder stores what the order within a second is taken from, with whichever write comes first.
 func keepOrder(d *batchv1alpha1.DirectReservation) {
 	if n, err := strconv.ParseInt(d.ResourceVersion, 10, 64); err == nil && d.Status.Sequence == 0 {
 		d.Status.Sequence = n

@@ -130,3 +130,24 @@ func TestASecondFenceOfTheSameEpochChangesBytesToo(t *testing.T) {
 	g.Expect(d.Status.Phase).To(Equal(batchv1alpha1.ReservationPending))
 	g.Expect(d.Status.Sequence).To(BeEquivalentTo(41))
 }
+
+func TestWhicheverStepComesFirstStoresTheOrderOfSubmission(t *testing.T) {
+	for name, step := range map[string]func(*batchv1alpha1.DirectReservation){
+		"seen":      func(d *batchv1alpha1.DirectReservation) { reservation.See(d, noon) },
+		"renewed":   func(d *batchv1alpha1.DirectReservation) { reservation.Renew(d, noon) },
+		"held":      func(d *batchv1alpha1.DirectReservation) { reservation.Hold(d, "Reason", "why", noon) },
+		"held on":   func(d *batchv1alpha1.DirectReservation) { reservation.Unhold(d) },
+		"activated": func(d *batchv1alpha1.DirectReservation) { reservation.Activate(d, "1.1", noon) },
+		"fenced":    func(d *batchv1alpha1.DirectReservation) { reservation.Fence(d, "1.1") },
+		"ended": func(d *batchv1alpha1.DirectReservation) {
+			reservation.End(d, batchv1alpha1.ReservationReleased, batchv1alpha1.ReasonReleased, "", noon)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &batchv1alpha1.DirectReservation{}
+			d.ResourceVersion = "41"
+			step(d)
+			NewWithT(t).Expect(d.Status.Sequence).To(BeEquivalentTo(41))
+		})
+	}
+}
