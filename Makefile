@@ -40,6 +40,22 @@ test: ## Run all tests; PKG=./internal/... for some, RACE=1 with the race detect
 bench: ## Run the benchmarks; PKG=./test/bench for some.
 	hack/bench.sh
 
+.PHONY: crash
+crash: ## Crash the manager at every write, by a deterministic sample in 15 minutes; CRASH_SEED=n for another one.
+	CRASH=sample hack/crash.sh
+
+.PHONY: crash-full
+crash-full: ## Crash the manager at every write, all of it: hours.
+	CRASH=full hack/crash.sh
+
+.PHONY: mutants
+mutants: ## Break each rule in a scratch copy and see a test notice; MUTANT=name for one.
+	hack/mutants.sh
+
+.PHONY: model
+model: ## Check the protocol's formal model exhaustively, and that no rule of it can be left out.
+	hack/model.sh
+
 .PHONY: verify
 verify: ## Fail if generated files, modules or lint need work.
 	hack/verify.sh

@@ -7,5 +7,7 @@
 // It finds or makes the binaries (EnsureAssets), runs them (Start), and hands out what a client needs. An exported
 // KUBECONFIG is never read; the one way to use another cluster is CLUSTER=existing CONTEXT=<name> with Acquire.
 //
+// Kill, Pause, Continue and Restart do to its processes what tests of crashes need.
+//
 // The package is support for tests and tools. Nothing that is shipped imports it.
 package controlplane

@@ -45,9 +45,13 @@ type Plane struct {
 	kubectl    string
 	existing   bool
 	temporary  []string // directories that Stop removes
-	processes  []*process
 
-	// ended is closed when a process of ours ends, asked or not.
+	mu        sync.Mutex
+	programs  []*program
+	processes []*process // of the programs, in the same order
+	stopped   bool
+
+	// ended is closed when a process of ours ends that nobody has killed, and by Stop.
 	ended     chan struct{}
 	endedOnce sync.Once
 	stopOnce  sync.Once
@@ -96,16 +100,18 @@ func (p *Plane) Kubectl(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Ended is closed when a process of the control plane has ended, be it by Stop. It stays open for an existing cluster.
+// Ended is closed when a process of the control plane has ended, be it by Stop, but not by Kill. It stays open for an existing
+// cluster.
 func (p *Plane) Ended() <-chan struct{} { return p.ended }
 
-// Err explains the end of the first process that ended without being asked, with the end of its log; nil while all run.
+// Err explains the end of the first process that ended without being asked, with the end of its log; nil while all run, those
+// apart that were killed.
 func (p *Plane) Err() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, child := range p.processes {
-		select {
-		case <-child.done:
+		if child.hasEnded() && !child.asked.Load() {
 			return child.died()
-		default:
 		}
 	}
 	return nil
@@ -114,9 +120,15 @@ func (p *Plane) Err() error {
 // Stop ends every process of the control plane and removes what was temporary. It can be called again.
 func (p *Plane) Stop() error {
 	p.stopOnce.Do(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.stopped = true
 		var errs []error
 		for i := len(p.processes) - 1; i >= 0; i-- { // clients before what they talk to
 			errs = append(errs, p.processes[i].kill())
+		}
+		if !p.existing {
+			p.endedOnce.Do(func() { close(p.ended) })
 		}
 		for _, dir := range p.temporary {
 			errs = append(errs, os.RemoveAll(dir))

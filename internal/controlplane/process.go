@@ -6,28 +6,44 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync/atomic"
 )
+
+// program is one binary of a control plane: how it is run, and how it shows that it works.
+type program struct {
+	name, path string
+	args       []string
+	ready      func(context.Context) error
+}
 
 // process is a running child. It dies with this process where the kernel can promise that (Linux).
 type process struct {
 	name    string
 	logPath string
+	// logFrom is where the child's part of the log begins.
+	logFrom int64
 	cmd     *exec.Cmd
+	// asked says that somebody wanted its end, or that it has not shown yet that it works.
+	asked atomic.Bool
 	// done is closed when the child has ended, after err was set.
 	done chan struct{}
 	err  error
 }
 
-// startProcess runs a binary with its output in <dir>/<name>.log.
+// startProcess runs a binary with its output at the end of <dir>/<name>.log.
 func startProcess(dir, name, path string, args []string) (*process, error) {
 	p := &process{name: name, logPath: dir + "/" + name + ".log", done: make(chan struct{})}
-	log, err := os.Create(p.logPath)
+	log, err := os.OpenFile(p.logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, err
+	}
+	if p.logFrom, err = log.Seek(0, io.SeekEnd); err != nil {
+		return nil, errors.Join(err, log.Close())
 	}
 	p.cmd = exec.CommandContext(context.Background(), path, args...) // ended by kill, not by the context of the start
 	p.cmd.Dir = dir
@@ -75,6 +91,15 @@ func (p *process) kill() error {
 	return err
 }
 
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // died explains the end of a child that should be running.
 func (p *process) died() error {
 	how := "by itself"
@@ -84,6 +109,11 @@ func (p *process) died() error {
 	return fmt.Errorf("%s ended (%s); its last words:\n%s", p.name, how, p.lastWords())
 }
 
+// portTaken reports whether the child ended because another process uses its port.
+func (p *process) portTaken() bool {
+	return p.hasEnded() && strings.Contains(p.lastWords(), "address already in use")
+}
+
 // lastWords returns the end of the child's log.
 func (p *process) lastWords() string {
 	const most = 4000
@@ -91,6 +121,7 @@ func (p *process) lastWords() string {
 	if err != nil {
 		return err.Error()
 	}
+	data = data[min(int(p.logFrom), len(data)):]
 	if len(data) > most {
 		data = data[len(data)-most:]
 	}

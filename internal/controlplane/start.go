@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -58,7 +57,9 @@ func (p *Plane) start(ctx context.Context, assets Assets, o Options) error {
 			return err
 		}
 	}
-	p.watch()
+	for _, child := range p.processes {
+		p.watch(child)
+	}
 	return nil
 }
 
@@ -109,17 +110,14 @@ func (p *Plane) writeSecrets(now time.Time) (*authority, error) {
 }
 
 func (p *Plane) startEtcd(ctx context.Context, path, socket string, fsync bool) error {
-	child, err := p.run(etcd, path, etcdFlags(p.dir, socket, fsync))
-	if err != nil {
-		return err
-	}
-	return waitFor(ctx, child, func(ctx context.Context) error {
+	_, err := p.run(ctx, program{etcd, path, etcdFlags(p.dir, socket, fsync), func(ctx context.Context) error {
 		connection, err := new(net.Dialer).DialContext(ctx, "unix", socket)
 		if err != nil {
 			return err
 		}
 		return connection.Close()
-	})
+	}})
+	return err
 }
 
 // startAPIServer chooses a free port. Between the choice and the use somebody else may take it, hence the attempts.
@@ -132,45 +130,39 @@ func (p *Plane) startAPIServer(ctx context.Context, path, socket string, ca *aut
 		if err := p.use(adminConfig(port, ca, admin)); err != nil {
 			return err
 		}
-		child, err := p.run(kubeAPIServer, path, apiServerFlags(p.dir, socket, port, more))
-		if err != nil {
+		child, err := p.run(ctx, program{kubeAPIServer, path, apiServerFlags(p.dir, socket, port, more), p.get("/readyz")})
+		if err == nil || child == nil || attempt == portAttempts || !child.portTaken() {
 			return err
 		}
-		err = waitFor(ctx, child, p.get("/readyz"))
-		if err == nil || attempt == portAttempts || !strings.Contains(child.lastWords(), "address already in use") {
-			return err
-		}
-		p.processes = p.processes[:len(p.processes)-1]
+		p.programs, p.processes = p.programs[:len(p.programs)-1], p.processes[:len(p.processes)-1]
 	}
 }
 
 // startControllerManager returns when a controller has shown that it works: the account it makes in every namespace.
 func (p *Plane) startControllerManager(ctx context.Context, path string, more []string) error {
-	child, err := p.run(controllerManager, path, controllerManagerFlags(p.kubeconfig, more))
-	if err != nil {
-		return err
-	}
-	return waitFor(ctx, child, p.get("/api/v1/namespaces/default/serviceaccounts/default"))
+	ready := p.get("/api/v1/namespaces/default/serviceaccounts/default")
+	_, err := p.run(ctx, program{controllerManager, path, controllerManagerFlags(p.kubeconfig, more), ready})
+	return err
 }
 
-// run starts a child that Stop ends and Ended watches.
-func (p *Plane) run(name, path string, args []string) (*process, error) {
-	child, err := startProcess(p.dir, name, path, args)
+// run starts a program that Stop ends, and returns when it is ready.
+func (p *Plane) run(ctx context.Context, what program) (*process, error) {
+	child, err := startProcess(p.dir, what.name, what.path, what.args)
 	if err != nil {
 		return nil, err
 	}
-	p.processes = append(p.processes, child)
-	return child, nil
+	p.programs, p.processes = append(p.programs, &what), append(p.processes, child)
+	return child, waitFor(ctx, child, what.ready)
 }
 
-// watch closes ended when one of the processes ends.
-func (p *Plane) watch() {
-	for _, child := range p.processes {
-		go func() {
-			<-child.done
+// watch closes ended when the process ends without being asked.
+func (p *Plane) watch(child *process) {
+	go func() {
+		<-child.done
+		if !child.asked.Load() {
 			p.endedOnce.Do(func() { close(p.ended) })
-		}()
-	}
+		}
+	}()
 }
 
 // get returns a test that passes when the API server answers the path with success.

@@ -29,6 +29,10 @@ const (
 	labelFake = "fakekubelet/node"
 	// workers is how many pods are served at once.
 	workers = 8
+	// leastRetry and mostRetry bound the pause before a write is tried again that the API server did not take: what waits
+	// for one that was gone for a while goes on soon after it is back.
+	leastRetry = 5 * time.Millisecond
+	mostRetry  = time.Second
 )
 
 // Options of a fake kubelet.
@@ -73,7 +77,7 @@ func Start(ctx context.Context, config *rest.Config, o Options) (*Kubelet, error
 	k := &Kubelet{
 		node:   o.NodeName,
 		client: client,
-		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]()),
+		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](leastRetry, mostRetry)),
 		held:   map[string]bool{},
 		lives:  map[types.UID]*life{},
 	}

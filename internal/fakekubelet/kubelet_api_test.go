@@ -20,6 +20,7 @@ import (
 )
 
 var (
+	plane   *controlplane.Plane
 	client  kubernetes.Interface
 	kubelet *Kubelet
 )
@@ -28,6 +29,7 @@ var (
 func TestMain(m *testing.M) {
 	o := controlplane.Options{ControllerManager: true}
 	os.Exit(controlplane.RunTests(m, controlplane.Start, o, func(ctx context.Context, p *controlplane.Plane) (undo func(), err error) {
+		plane = p
 		if client, err = kubernetes.NewForConfig(p.Config()); err != nil {
 			return nil, err
 		}

@@ -109,7 +109,7 @@ func (e *end) late(hr *http.Request, r Request, until <-chan struct{}) (*http.Re
 	go func() {
 		<-until
 		var a answer
-		a.Response, a.error = e.detached(hr, r)
+		a.Response, a.error = e.detached(hr, r) //nolint:bodyclose // it is in memory, and the caller closes it
 		answers <- a
 	}()
 	select {

@@ -222,7 +222,7 @@ func (s *stream) expire() error {
 		case <-s.arrived:
 		case <-s.closed:
 			return nil
-		case <-s.ended:
+		case <-s.ended: //nolint:errcheck // it ends as expired, whatever ended the source
 			waiting = false
 		case <-s.view.cleared:
 			waiting = false

@@ -42,7 +42,7 @@ func (s *sim) changed() {
 		for _, e := range s.server.Events(gvk, s.seen) {
 			s.events[gvk] = append(s.events[gvk], e)
 			s.history.Versions = append(s.history.Versions, invariant.Version{At: s.now(), Type: e.Type, Object: e.Object})
-			s.stir(gvk, e)
+			s.stir(e)
 		}
 	}
 	s.seen = s.server.RV()

@@ -11,7 +11,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,7 +21,7 @@ import (
 const trackingFinalizer = "batch.kubernetes.io/job-tracking"
 
 // stir has the world look at what has changed.
-func (s *sim) stir(gvk schema.GroupVersionKind, e memoryapi.Event) {
+func (s *sim) stir(e memoryapi.Event) {
 	switch o := e.Object.(type) {
 	case *batchv1.Job:
 		s.lookAtJob(client.ObjectKeyFromObject(o), s.jobDelay(o.Name, e.RV))
@@ -135,9 +134,13 @@ func (s *sim) judge(job *batchv1.Job, pods, live []corev1.Pod) {
 	if !decided(job) && s.late(job) {
 		setCondition(job, batchv1.JobFailureTarget, corev1.ConditionTrue, batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline")
 	}
-	if !decided(job) || len(live) > 0 {
-		return
+	if decided(job) && len(live) == 0 {
+		s.finishJob(job)
 	}
+}
+
+// finishJob writes that a Job is over, for the reason that it is decided.
+func (s *sim) finishJob(job *batchv1.Job) {
 	end, target := batchv1.JobComplete, batchv1.JobSuccessCriteriaMet
 	if condition(job, batchv1.JobFailureTarget) {
 		end, target = batchv1.JobFailed, batchv1.JobFailureTarget

@@ -16,7 +16,6 @@ type sink struct {
 	namespace  string
 	who        string
 	name       string
-	values     []any
 }
 
 var _ logr.LogSink = (*sink)(nil)

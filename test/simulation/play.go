@@ -60,7 +60,7 @@ func (s *sim) prepare() {
 	}
 	s.queues()
 	for n := range s.replicas() {
-		s.after(time.Duration(n)*time.Millisecond, fmt.Sprintf("start %d", n), func() { s.launch() })
+		s.after(time.Duration(n)*time.Millisecond, fmt.Sprintf("start %d", n), s.launch)
 	}
 	for _, w := range s.plan.Wishes {
 		s.after(w.At, fmt.Sprintf("wish %d", w.N), func() { s.grant(w) })

@@ -55,7 +55,7 @@ type process struct {
 }
 
 // launch starts a process.
-func (s *sim) launch() *process {
+func (s *sim) launch() {
 	p := &process{
 		sim: s, index: len(s.processes), id: fmt.Sprintf("m%d", len(s.processes)), began: s.now(),
 		dead: make(chan struct{}), asked: map[string]int{},
@@ -97,7 +97,6 @@ func (s *sim) launch() *process {
 		}
 		p.end(why)
 	}()
-	return p
 }
 
 // end ends the process: from now on nothing of it has any effect, but for requests that are on their way.

@@ -37,7 +37,8 @@ func TestShrinkingEndsHoweverManyPartsThereAre(t *testing.T) {
 }
 
 func TestAPlanIsAFunctionOfItsSeed(t *testing.T) {
-	if planOf(5).String() != planOf(5).String() || planOf(5).String() == planOf(6).String() {
+	one, again := planOf(5).String(), planOf(5).String()
+	if one != again || one == planOf(6).String() {
 		t.Error("the same seed gave another plan, or another seed the same")
 	}
 	for seed := range uint64(200) {
