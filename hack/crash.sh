@@ -21,7 +21,7 @@ export KUBEBUILDER_ASSETS
 interventions() {
   case $CRASH in
     fast) echo 10 ;;
-    sample) echo 150 ;;
+    sample) echo 100 ;;
     full) echo 2000 ;;
   esac
 }

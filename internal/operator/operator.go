@@ -38,6 +38,8 @@ type Operator struct {
 	http    *httpwork.Executor
 	// ending is closed when the process is asked to end.
 	ending chan struct{}
+	// filled is closed when the caches are.
+	filled filling
 	// serving is direct access, while there is any.
 	serving sync.WaitGroup
 }
@@ -64,7 +66,7 @@ func NewOn(ctx context.Context, mgr ctrl.Manager, leader httpwork.Leader, o Opti
 	if o.Outgoing == nil {
 		o.Outgoing = egress.NewClient(o.AllowedOutgoing)
 	}
-	op := &Operator{options: o, manager: mgr, gate: startup.NewGate(), ending: make(chan struct{})}
+	op := &Operator{options: o, manager: mgr, gate: startup.NewGate(), ending: make(chan struct{}), filled: make(filling)}
 	if err := op.wire(ctx, leader); err != nil {
 		return nil, err
 	}
@@ -107,6 +109,7 @@ func (op *Operator) wire(ctx context.Context, leader httpwork.Leader) error {
 
 	for _, set := range []func() error{
 		func() error { return index.Register(ctx, mgr.GetFieldIndexer()) },
+		func() error { return mgr.Add(op.filled) },
 		func() error { return mgr.Add(cleanup) },
 		func() error { return dispatcher.SetupWithManager(ctx, mgr) },
 		func() error { return runs.SetupWithManager(mgr, dispatcher.Holds()) },
@@ -126,26 +129,44 @@ func (op *Operator) wire(ctx context.Context, leader httpwork.Leader) error {
 
 // Run works until ctx ends, and then ends in good order: nothing more is admitted or fired, calls in flight may end within
 // the drain timeout and the rest is aborted, outcomes are recorded, and the lease is released last. It returns an error,
-// without any of this, if the lease is lost.
+// without any of this, if the lease is lost. A process that is asked to end before its caches are filled has begun nothing,
+// and ends at once.
 func (op *Operator) Run(ctx context.Context) error {
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	drained := make(chan struct{})
+	ended := make(chan error, 1)
 	go func() {
-		defer close(drained)
-		select {
-		case <-ctx.Done():
-			close(op.ending)
-			op.drain(working)
-			stop()
-		case <-working.Done():
-		}
+		ended <- op.manager.Start(working)
+		stop()
 	}()
-	err := op.manager.Start(working)
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		close(op.ending)
+	}
+	select {
+	case <-op.filled:
+	default:
+		// The manager of controller-runtime could not be stopped now: it waits for its caches, whatever it is told.
+		op.gate.Shut()
+		return nil
+	}
+	op.drain(working)
 	stop()
-	<-drained
-	return err
+	return <-ended
 }
+
+// filling is started when the caches are filled, whether this process leads or not.
+type filling chan struct{}
+
+// Start notes it.
+func (f filling) Start(context.Context) error {
+	close(f)
+	return nil
+}
+
+// NeedLeaderElection makes the manager start this on standby too.
+func (filling) NeedLeaderElection() bool { return false }
 
 // recordTimeout is how long the outcomes of drained calls may take to be written.
 const recordTimeout = 5 * time.Second

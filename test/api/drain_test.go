@@ -3,6 +3,9 @@
 package api
 
 import (
+	"net/http"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -106,4 +109,32 @@ func TestALeaderThatEndsHandsTheLeaseOverAtOnce(t *testing.T) {
 	w.Expect(w.get("a").Status.Incarnation.ID).To(Equal(first.id))
 	w.Expect(w.epochOf(second).Compare(w.epochOf(first))).To(BeNumerically(">", 0))
 	w.idempotent(second)
+}
+
+// deaf lets no list or watch of runs through.
+type deaf struct {
+	http.RoundTripper
+	asked chan struct{} // closed when there was one
+	once  *sync.Once
+}
+
+// RoundTrip waits until the caller gives up.
+func (d deaf) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/jobruns") {
+		return d.RoundTripper.RoundTrip(r)
+	}
+	d.once.Do(func() { close(d.asked) })
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+func TestAManagerThatIsAskedToEndWhileItsCachesFillEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	asked, once := make(chan struct{}), &sync.Once{}
+	config := plane.Config()
+	config.Wrap(func(base http.RoundTripper) http.RoundTripper { return deaf{base, asked, once} })
+	m := w.startOn(config)
+	w.Eventually(asked).Should(BeClosed())
+	m.stop() // waits for the end
 }

@@ -23,7 +23,7 @@ import (
 
 const (
 	// patience bounds a history. It is long because the machine may be busy; a history ends as soon as it can.
-	patience = 8 * time.Minute
+	patience = 2 * time.Minute
 	// quiet is for how long nothing may change in a namespace that has settled: more than the second for which a manager holds
 	// back the counts of a queue.
 	quiet = 1500 * time.Millisecond

@@ -28,7 +28,7 @@ const (
 	// perMinute is how many histories two cores are sure to manage in a minute.
 	perMinute = 200
 	// defaultMinutes of CRASH_MINUTES.
-	defaultMinutes = 8
+	defaultMinutes = 5
 )
 
 func selectionFromEnv() (selection, error) {
