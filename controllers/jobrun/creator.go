@@ -13,7 +13,6 @@ import (
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/creator"
 	"reprise.dev/reprise/internal/retry"
-	"reprise.dev/reprise/internal/run"
 )
 
 // +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobgroups,verbs=get;list;watch
@@ -44,7 +43,8 @@ func (s *scope) parent(ctx context.Context) (ctrl.Result, bool, error) {
 	switch {
 	case err != nil:
 		return ctrl.Result{}, true, err
-	case parent == nil || tookPlace(parent, s.run) || retriedBy(parent, s.run):
+	case parent == nil || parent.CreationTimestamp.After(s.run.CreationTimestamp.Time) || retriedBy(parent, s.run):
+		// It names the run, or is gone, or a namesake has taken its place.
 		s.Queues.Confirm(s.run)
 		return ctrl.Result{}, false, nil
 	case parent.Status.Retry == nil && parent.Status.Phase.Terminal() && !retry.Decide(parent).Due:
@@ -54,13 +54,6 @@ func (s *scope) parent(ctx context.Context) (ctrl.Result, bool, error) {
 	default:
 		return ctrl.Result{}, true, s.supersede(ctx, fmt.Sprintf("run %s was retried by %s with UID %s", parent.Name, parent.Status.Retry.Name, parent.Status.Retry.UID))
 	}
-}
-
-// tookPlace reports whether a namesake has taken the place of the run's parent. Times are in whole seconds; of a namesake made
-// within the same one, its chain tells.
-func tookPlace(parent, r *batchv1alpha1.JobRun) bool {
-	return parent.CreationTimestamp.After(r.CreationTimestamp.Time) ||
-		parent.CreationTimestamp.Equal(&r.CreationTimestamp) && run.ChainUID(parent) != run.ChainUID(r)
 }
 
 func retriedBy(parent, r *batchv1alpha1.JobRun) bool {

@@ -94,10 +94,7 @@ func TestWhatACreatorSaysOfARun(t *testing.T) {
 		"a retry that nobody will ever record is replaced":     {retry, queued("a", completed), goOn, skipped, batchv1alpha1.ReasonSuperseded, false},
 		"a retry of a run that is not to be retried as well":   {retry, queued("a", maxRetries(0), failed(true)), goOn, skipped, batchv1alpha1.ReasonSuperseded, false},
 		"a retry whose parent was made anew goes on":           {retry, queued("a", madeLaterToo, failed(true), withRetry("b", "uid-b")), goOn, waiting, "", true},
-		"a retry whose parent was made anew in the same second goes on": {
-			retry, queued("a", func(r *batchv1alpha1.JobRun) { r.UID = "uid-anew" }, failed(true)), goOn, waiting, "", true,
-		},
-		"a retry whose parent is gone goes on": {retry, nil, goOn, waiting, "", true},
+		"a retry whose parent is gone goes on":                 {retry, nil, goOn, waiting, "", true},
 
 		"a tick that its ScheduledJob names goes on":                    {ofTick, scheduledJob(active("sj-1"), handledThrough(tick)), goOn, waiting, "", true},
 		"a tick that its ScheduledJob does not name yet waits":          {ofTick, scheduledJob(handledThrough(tick.Add(-time.Second))), patient, waiting, "", false},

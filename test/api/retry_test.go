@@ -46,7 +46,7 @@ func TestAChainWhoseRetriesAreUsedUpHasFailedForGoodAndCanBeRetriedByHand(t *tes
 	root = w.settled("a", batchv1alpha1.ConditionFailed)
 	w.Eventually(func() *batchv1alpha1.ChainStatus { return w.get("a").Status.Chain }).
 		Should(Equal(&batchv1alpha1.ChainStatus{LatestName: "again", Attempts: 3}))
-	w.Expect(w.get("a-r1").Status.Retry).To(Equal(&batchv1alpha1.RetryRecord{Name: "again", UID: again.UID, Manual: true}))
+	w.Expect(w.get("a-r1").Status.Retry).To(Equal(&batchv1alpha1.RetryRecord{Name: "again", UID: again.UID, Manual: true, Attempt: ptr.To[int32](2)}))
 	w.idempotent(m)
 	calls := s.log()
 	w.Expect(s.runs()).To(Equal([]string{"a", "a-r1", "again"}), "a retry by hand is not retried beyond maxRetries")
