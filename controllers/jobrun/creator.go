@@ -63,11 +63,10 @@ func retriedBy(parent, r *batchv1alpha1.JobRun) bool {
 // sibling returns a run of the namespace, from the cache or, where that has none, from a live read; nil if there is none.
 func (s *scope) sibling(ctx context.Context, name string) (*batchv1alpha1.JobRun, error) {
 	other := &batchv1alpha1.JobRun{}
-	err := s.Client.Get(ctx, s.key(name), other)
-	if apierrors.IsNotFound(err) {
-		return s.live(ctx, name)
+	if there, err := s.read(ctx, name, other); !there || err != nil {
+		return nil, err
 	}
-	return other, err
+	return other, nil
 }
 
 // live returns a run of the namespace from a live read; nil if there is none.
@@ -138,14 +137,10 @@ func (s *scope) heed(ctx context.Context, v creator.Verdict) (ctrl.Result, bool,
 // jobGroup returns a JobGroup from the cache or, where that has none, from a live read; nil if there is none.
 func (s *scope) jobGroup(ctx context.Context, name string) (*batchv1alpha1.JobGroup, error) {
 	g := &batchv1alpha1.JobGroup{}
-	err := s.Client.Get(ctx, s.key(name), g)
-	if apierrors.IsNotFound(err) {
-		err = s.Live.Get(ctx, s.key(name), g)
+	if there, err := s.read(ctx, name, g); !there || err != nil {
+		return nil, err
 	}
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	return g, err
+	return g, nil
 }
 
 func (s *scope) supersede(ctx context.Context, message string) error {

@@ -127,8 +127,8 @@ func (l *Ledger) know(book *batchv1alpha1.QueueLedger) {
 }
 
 // Swap replaces the intents and what is to be remembered with them. Once it has returned nil, and until the next call, the
-// caller may claim what they name, each with exactly the recorded resourceVersion. After ErrUnanswered the next call reads the ledger again first: once that
-// later swap is answered, the earlier one can no longer land.
+// caller may claim what they name, each with exactly the recorded resourceVersion. After ErrUnanswered the next call reads the
+// ledger again first: once that later swap is answered, the earlier one can no longer land.
 func (l *Ledger) Swap(ctx context.Context, intents []batchv1alpha1.Intent, memory Memory) error {
 	for range attempts {
 		if err := l.refresh(ctx); err != nil {

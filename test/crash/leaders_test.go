@@ -113,20 +113,7 @@ func (d duel) live(namespace string) (out outcome) {
 		h.settle()
 		h.restart()
 	})
-	out.report = h.check()
-	out.problems = told(out.report)
-	if err != nil {
-		out.problems = append(out.problems, err.Error())
-	}
-	out.took = time.Since(begun)
-	if len(out.problems) > 0 {
-		var b strings.Builder
-		for _, each := range deeds {
-			_, _ = fmt.Fprintln(&b, "  the user,", each)
-		}
-		_, _ = fmt.Fprintf(&b, "  limit %d, %+v\n", h.limit, d)
-		out.story = b.String() + h.story()
-	}
+	h.conclude(&out, begun, err, deeds, func() string { return fmt.Sprintf("%+v", d) })
 	return out
 }
 

@@ -210,22 +210,31 @@ func (o ordeal) live(namespace string) (out outcome, a *adversity) {
 		h.restart()
 	})
 	stop()
+	h.conclude(&out, begun, err, deeds, func() string {
+		seen, faults := a.tell()
+		return fmt.Sprintf("%+v, %v", seen, faults)
+	})
+	return out, a
+}
+
+// conclude judges a history of deeds that has come to its end, and tells it if something is wrong: what the user did, and what
+// there was besides.
+func (h *history) conclude(out *outcome, begun time.Time, err error, deeds []deed, besides func() string) {
 	out.report = h.check()
 	out.problems = told(out.report)
 	if err != nil {
 		out.problems = append(out.problems, err.Error())
 	}
 	out.took = time.Since(begun)
-	if len(out.problems) > 0 {
-		var b strings.Builder
-		for _, d := range deeds {
-			_, _ = fmt.Fprintln(&b, "  the user,", d)
-		}
-		seen, faults := a.tell()
-		_, _ = fmt.Fprintf(&b, "  limit %d, %+v, %v\n", h.limit, seen, faults)
-		out.story = b.String() + h.story()
+	if len(out.problems) == 0 {
+		return
 	}
-	return out, a
+	var b strings.Builder
+	for _, d := range deeds {
+		_, _ = fmt.Fprintln(&b, "  the user,", d)
+	}
+	_, _ = fmt.Fprintf(&b, "  limit %d, %s\n", h.limit, besides())
+	out.story = b.String() + h.story()
 }
 
 // withReceiver has everything announced.
