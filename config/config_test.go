@@ -13,8 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -24,6 +27,7 @@ import (
 var plane *controlplane.Plane
 
 func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
 	o := controlplane.Options{ControllerManager: true, Controllers: []string{"clusterrole-aggregation-controller"}, CRDDirs: []string{"config/crd/bases"}}
 	os.Exit(controlplane.RunTests(m, controlplane.Acquire, o, func(_ context.Context, p *controlplane.Plane) (func(), error) {
 		plane = p
@@ -76,39 +80,10 @@ func files(t *testing.T, dir string) []string {
 	return found
 }
 
-func TestEverythingIsAcceptedWithoutAWarning(t *testing.T) {
-	g := NewWithT(t)
-	makeNamespace(t, "reprise-system") // a dry run does not make the namespace that the rest would be in
-	out := kubectl(t, "", "apply", "--dry-run=server", "--validate=strict", "-k", "default")
-	warnings := slices.DeleteFunc(strings.Split(out, "\n"), func(line string) bool {
-		return !strings.Contains(line, "Warning") || strings.Contains(line, "last-applied-configuration") // of what was created otherwise
-	})
-	g.Expect(warnings).To(BeEmpty())
-	g.Expect(out).To(ContainSubstring("deployment.apps/reprise-manager created"))
-	g.Expect(out).To(ContainSubstring("serviceaccount/reprise-manager created"))
-}
-
-// built returns the objects of a kind that kustomize makes of everything.
-func built(t *testing.T, kind string) []map[string]any {
-	t.Helper()
-	var found []map[string]any
-	for _, document := range strings.Split(kubectl(t, "", "kustomize", "default"), "\n---\n") {
-		object := map[string]any{}
-		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
-			t.Fatal(err)
-		}
-		if object["kind"] == kind {
-			found = append(found, object)
-		}
-	}
-	if len(found) == 0 {
-		t.Fatalf("there is no %s", kind)
-	}
-	return found
-}
-
 func TestEveryGeneratedKindIsInstalled(t *testing.T) {
-	NewWithT(t).Expect(built(t, "CustomResourceDefinition")).To(HaveLen(len(files(t, "crd/bases"))))
+	for _, dir := range []string{"default", "cluster"} {
+		NewWithT(t).Expect(decoded[map[string]any](t, render(t, here(dir)), "CustomResourceDefinition")).To(HaveLen(len(files(t, "crd/bases"))), dir)
+	}
 }
 
 // allowed says whether a user may do something in a namespace. The resource may be followed by a slash and a subresource.
@@ -126,7 +101,7 @@ func allowed(t *testing.T, api client.Client, user, namespace, group, resource, 
 func TestUsersHaveTheRightsOfTheirRole(t *testing.T) {
 	const namespace = "users"
 	makeNamespace(t, namespace)
-	for _, role := range built(t, "ClusterRole") {
+	for _, role := range decoded[rbacv1.ClusterRole](t, render(t, here("cluster")), "ClusterRole") {
 		text, err := yaml.Marshal(role)
 		if err != nil {
 			t.Fatal(err)

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"sigs.k8s.io/yaml"
 )
 
 // right is what one marker in the code asks for, or a part of it.
@@ -65,24 +64,6 @@ func parseMarker(text string) []right {
 	return rights
 }
 
-// decoded returns the objects of a kind that kustomize makes of everything.
-func decoded[T any](t *testing.T, kind string) []T {
-	t.Helper()
-	objects := make([]T, 0)
-	for _, content := range built(t, kind) {
-		text, err := yaml.Marshal(content)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var object T
-		if err := yaml.UnmarshalStrict(text, &object); err != nil {
-			t.Fatal(err)
-		}
-		objects = append(objects, object)
-	}
-	return objects
-}
-
 func manager(subject rbacv1.Subject) bool {
 	return subject.Kind == rbacv1.ServiceAccountKind && subject.Name == "reprise-manager" && subject.Namespace == "reprise-system"
 }
@@ -90,15 +71,16 @@ func manager(subject rbacv1.Subject) bool {
 // granted returns the rules that the manager is bound to, in every namespace and in its own.
 func granted(t *testing.T) (everywhere, local []rbacv1.PolicyRule) {
 	t.Helper()
-	for _, binding := range decoded[rbacv1.ClusterRoleBinding](t, "ClusterRoleBinding") {
-		for _, role := range decoded[rbacv1.ClusterRole](t, "ClusterRole") {
+	everything := render(t, here("default"))
+	for _, binding := range decoded[rbacv1.ClusterRoleBinding](t, everything, "ClusterRoleBinding") {
+		for _, role := range decoded[rbacv1.ClusterRole](t, everything, "ClusterRole") {
 			if role.Name == binding.RoleRef.Name && slices.ContainsFunc(binding.Subjects, manager) {
 				everywhere = append(everywhere, role.Rules...)
 			}
 		}
 	}
-	for _, binding := range decoded[rbacv1.RoleBinding](t, "RoleBinding") {
-		for _, role := range decoded[rbacv1.Role](t, "Role") {
+	for _, binding := range decoded[rbacv1.RoleBinding](t, everything, "RoleBinding") {
+		for _, role := range decoded[rbacv1.Role](t, everything, "Role") {
 			if role.Name == binding.RoleRef.Name && slices.ContainsFunc(binding.Subjects, manager) {
 				local = append(local, role.Rules...)
 			}

@@ -18,7 +18,7 @@ var (
 func TestEveryLinkLeadsSomewhere(t *testing.T) {
 	links := 0
 	for path, text := range pages(t) {
-		for _, found := range link.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+		for _, found := range link.FindAllStringSubmatch(inline.ReplaceAllString(fence.ReplaceAllString(text, ""), ""), -1) {
 			links++
 			if problem := follow(path, found[1]); problem != "" {
 				t.Errorf("%s: link to %s: %s", path, found[1], problem)

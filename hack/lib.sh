@@ -4,9 +4,19 @@
 
 # modules lists the directories of all Go modules of this repository.
 modules() {
-  echo .
+  code_modules
   echo hack/controlplane
+  echo hack/controlplane/oldest
+  echo hack/helm
+  echo hack/prometheus
   echo hack/tools
+}
+
+# code_modules lists those that have code of ours.
+code_modules() {
+  echo .
+  echo hack/image
+  echo test/gitops
   echo test/project
 }
 

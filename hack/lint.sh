@@ -8,7 +8,7 @@ source hack/lib.sh
 linter=$(tool golangci-lint)
 config=$PWD/.golangci.yml
 result=0
-for module in . test/project; do
+while read -r module; do
   (cd "$module" && "$linter" "$1" --config "$config" ./...) || result=1
-done
+done < <(code_modules)
 exit "$result"

@@ -16,8 +16,9 @@ main_module() {
   "$(tool gotestsum)" --format pkgname --format-hide-empty-pkg -- "${flags[@]}" "${packages[@]}"
 }
 
-project_module() {
-  (cd test/project && go test "${flags[@]}" ./...)
+# other_module runs the tests of another module anew: Go does not see that what they look at, outside the module, has changed.
+other_module() {
+  (cd "$1" && go test -count=1 "${flags[@]}" ./...)
 }
 
 read -r -a packages <<<"${PKG:-./...}"
@@ -29,9 +30,20 @@ if ! KUBEBUILDER_ASSETS=$(go run ./hack/localplane assets); then
   exit 1
 fi
 export KUBEBUILDER_ASSETS
+if [[ -z ${PKG:-} ]]; then
+  # For the same reason.
+  for name in helm helm-unittest; do
+    go tool -modfile=hack/helm/go.mod -n "$name" >/dev/null
+  done
+  for name in prometheus promtool; do
+    CGO_ENABLED=0 GOFLAGS="${GOFLAGS:-} -tags=remove_all_sd" go tool -modfile=hack/prometheus/go.mod -n "$name" >/dev/null
+  done
+fi
 phase "tests of ${packages[*]}" main_module || result=1
 if [[ -z ${PKG:-} ]]; then
-  phase "tests of the PROJECT file" project_module || result=1
+  while read -r module; do
+    [[ $module == . ]] || phase "tests of $module" other_module "$module" || result=1
+  done < <(code_modules)
 fi
 if [[ $result != 0 ]]; then
   echo "FAIL: some tests failed ($((SECONDS - start)) s)"

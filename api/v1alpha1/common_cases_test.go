@@ -183,7 +183,7 @@ func (s start) halt() rules {
 func (s start) announcements() rules {
 	const path = "status.announcements"
 	one := s.each(path, "{receiver: a, event: job.run.failed, state: Owed}")
-	return joined(one.texts(map[string]int{"receiver": 63, "event": 64, "message": 512}), rules{
+	return joined(one.texts(map[string]int{"receiver": 63, "event": 64, "message": 512, "resend": 64}), rules{
 		"there are at most 32 announcements":      s.bounded(path, "{receiver: r$i, event: job.run.failed, state: Owed}", 32),
 		"an announcement has a state it can have": one.one("state", "Owed", "Delivered", "Abandoned"),
 		"an announcement has a state":             one.needed("state"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 holds the kinds of Reprise: ScheduledJob, JobRun, JobQueue, DirectReservation, and QueueLedger, the
+// Package v1alpha1 holds the kinds of Reprise: ScheduledJob, JobRun, JobQueue, JobGroup, DirectReservation, and QueueLedger, the
 // book-keeping of the managers.
 //
 // Spec belongs to the user and no controller writes it. Status belongs to the controllers, one writer per field. Nothing

@@ -38,7 +38,8 @@ const (
 	// AnnotationConfirmStopped on a JobRun, or on a pod or Job whose JobRun is gone, is set by a person to the UID of the run: nothing
 	// of its work lives, whatever can be seen of it.
 	AnnotationConfirmStopped = "batch.reprise.dev/confirm-stopped"
-	// AnnotationFront on a DirectReservation names the manager process that holds it for an HTTP client.
+	// AnnotationFront on a DirectReservation names the process that holds it and renews it from its creation on: a manager, for an HTTP
+	// client, or kubectl reprise reserve. One that waits expires when that process has been silent for a lease.
 	AnnotationFront = "batch.reprise.dev/front"
 	// AnnotationPassedOn on a DirectReservation is set by that process together with its acknowledgement of the grant: the request
 	// may have been passed on since. A release takes it back if it was not.

@@ -65,7 +65,7 @@ func (s start) group(path string) rules {
 }
 
 func jobGroupImmutability() rules {
-	const members = "members are immutable, and so is their order; create a new group instead"
+	const members = "members is immutable, its order included; create a new group instead"
 	of := func(items string) string { return "spec: {members: [" + items + "]}" }
 	return rules{
 		"no member is changed, added, removed or moved": {

@@ -77,7 +77,7 @@ type GroupMember struct {
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.cancel) && oldSelf.cancel) || (has(self.cancel) && self.cancel)",message="cancel cannot be taken back; create a new group instead"
 // +kubebuilder:validation:XValidation:rule="has(self.mode) == has(oldSelf.mode) && (!has(self.mode) || self.mode == oldSelf.mode)",message="mode is immutable; create a new group instead"
 // +kubebuilder:validation:XValidation:rule="has(self.onFailure) == has(oldSelf.onFailure) && (!has(self.onFailure) || self.onFailure == oldSelf.onFailure)",message="onFailure is immutable; create a new group instead"
-// +kubebuilder:validation:XValidation:rule="self.members == oldSelf.members && self.members.map(m, m.name) == oldSelf.members.map(m, m.name)",message="members are immutable, and so is their order; create a new group instead"
+// +kubebuilder:validation:XValidation:rule="self.members == oldSelf.members && self.members.map(m, m.name) == oldSelf.members.map(m, m.name)",message="members is immutable, its order included; create a new group instead"
 // +kubebuilder:validation:XValidation:rule="has(self.scheduledJobRef) == has(oldSelf.scheduledJobRef) && (!has(self.scheduledJobRef) || self.scheduledJobRef == oldSelf.scheduledJobRef)",message="scheduledJobRef is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.scheduledTime) == has(oldSelf.scheduledTime) && (!has(self.scheduledTime) || self.scheduledTime == oldSelf.scheduledTime)",message="scheduledTime is immutable"
 type JobGroupSpec struct {

@@ -5,12 +5,10 @@ package v1alpha1_test
 const queue = "{kind: JobQueue, spec: {}}"
 
 func jobQueues() rules {
-	const path = "spec.notifications.receivers"
 	s := start{base: queue}
-	receiver := s.each(path, `{name: a, url: "https://hook.example/"}`)
-	return joined(queueConcurrency(), queueDirect(),
+	return joined(queueConcurrency(), queueDirect(), s.receivers(), start{base: queue, stored: created}.next(),
 		s.between("spec.concurrency.limit", 0, 100000), s.between("spec.startup.burstLimit", 1, 10000), s.between("spec.startup.windowSeconds", 0, 3600),
-		s.between("spec.startup.staggerSeconds", 0, 600), s.distinct(path, `{name: "a$i", url: "https://hook.example/"}`, 8), receiver.label("name"),
+		s.between("spec.startup.staggerSeconds", 0, 600),
 		start{base: queue, stored: created}.conditions(),
 		rules{
 			"a queue without a spec is a queue": {
@@ -21,13 +19,6 @@ func jobQueues() rules {
 				says: "the name of a JobQueue is a DNS label: at most 63 characters a-z, 0-9 and '-'",
 			},
 			"a stale run is one of which a person is warned, or one that fails": s.rule("spec.onStale", []any{"Warn", "Fail"}, []any{"fail", "Retry", ""}, "supported values"),
-			"a receiver has a name":     receiver.needed("name"),
-			"a receiver has an address": receiver.needed("url"),
-			"a receiver's address is absolute": receiver.rule("url", addresses(), noAddresses(),
-				"url must be an absolute http or https address with a host, such as https://example.org/path"),
-			"a receiver's address has at most 2048 letters": receiver.rule("url", []any{"https://a/" + long(2038)}, []any{"https://a/" + long(2039)}, "may not be more than 2048"),
-			"a receiver's address holds no user name or password": receiver.rule("url",
-				[]any{"https://hook.example/@a"}, []any{"https://user:secret@hook.example/"}, "url must hold no user name or password"),
 		})
 }
 

@@ -30,9 +30,9 @@ type JobQueueSpec struct {
 	// +optional
 	Direct *QueueDirect `json:"direct,omitempty"`
 
-	// notifications say who is told of the end of every run.
+	// notifications say who is told of the end of every run of the queue, and of every group whose first member names it.
 	// +optional
-	Notifications *QueueNotifications `json:"notifications,omitempty"`
+	Notifications *Notifications `json:"notifications,omitempty"`
 }
 
 // QueueConcurrency bounds what is at work at once.
@@ -193,31 +193,6 @@ type QueueDirect struct {
 	MaxConsecutive *int32 `json:"maxConsecutive,omitempty"`
 }
 
-// QueueNotifications say who is told of the end of every run.
-type QueueNotifications struct {
-	// receivers are told of every terminal run, at least once each.
-	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=8
-	Receivers []NotificationReceiver `json:"receivers,omitempty"`
-}
-
-// NotificationReceiver is an HTTP endpoint that accepts CloudEvents.
-type NotificationReceiver struct {
-	// name of the receiver, unique in the queue.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	Name string `json:"name"`
-
-	// url is the absolute http or https address that CloudEvents are posted to.
-	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^https?://[^\\\\s]+$') && url(self).getHostname() != '' && (url(self).getPort() == '' || (size(url(self).getPort()) <= 5 && int(url(self).getPort()) >= 1 && int(url(self).getPort()) <= 65535))",message="url must be an absolute http or https address with a host, such as https://example.org/path"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^[^/?#]*//[^/?#]*@')",message="url must hold no user name or password"
-	URL string `json:"url"`
-}
-
 // JobQueueStatus is what the manager knows of a queue.
 type JobQueueStatus struct {
 	// observedGeneration is the generation last acted upon.
@@ -241,12 +216,39 @@ type JobQueueStatus struct {
 	// +optional
 	Reserved int32 `json:"reserved"`
 
+	// next are the first of those that wait, in the order of service. Of every other run that waits, kubectl reprise why tells
+	// the same.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Next []WaitingEntry `json:"next,omitempty"`
+
 	// conditions: Ready, and Admitting, which tells why the first in line waits.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// WaitingEntry is a run or a reservation that waits for a slot, and why.
+type WaitingEntry struct {
+	// kind of the object: JobRun or DirectReservation.
+	// +kubebuilder:validation:Enum=JobRun;DirectReservation
+	Kind string `json:"kind"`
+	// name of the object.
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// reason why it waits, one CamelCase word.
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason"`
+	// message explains it to a person.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+	// estimatedStart is about when it may start, by how long recent runs took. Absent if there is nothing to tell it by.
+	// +optional
+	EstimatedStart *metav1.Time `json:"estimatedStart,omitempty"`
 }
 
 // JobQueue holds the admission rules for the runs of one namespace that name it. The queue "default" is created by the

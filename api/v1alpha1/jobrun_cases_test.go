@@ -305,6 +305,14 @@ func jobRunPhases() rules {
 		"a phase is one of seven": {
 			base: httpRun, stored: created, accept: set("status.phase", "Running"), refuse: set("status.phase", "Lost", "queued", ""), at: "status.phase", says: "supported values", also: []string{"a Queued run becomes"},
 		},
+		"a run that nobody has acted upon takes the status of one that had ended, as a restore writes it": {
+			base: httpRun, stored: created, accept: []string{"status: {phase: Completed, sequence: 7, finishedAt: 2026-11-20T07:00:00Z}", "status: {phase: Failed, sequence: 7, finishedAt: 2026-11-20T07:00:00Z}"},
+			refuse: []string{"status: {phase: Completed, sequence: 7}", "status: {phase: Completed, finishedAt: 2026-11-20T07:00:00Z}"}, says: "a Queued run becomes Running, Skipped or Cancelled",
+		},
+		"a run that waits is not ended without having been at work": {
+			base: httpRun, stored: []string{"status: {sequence: 7}"}, accept: []string{"status: {phase: Cancelled, finishedAt: 2026-11-20T07:00:00Z}"},
+			refuse: []string{"status: {phase: Completed, finishedAt: 2026-11-20T07:00:00Z}"}, says: "a Queued run becomes Running, Skipped or Cancelled",
+		},
 		"a slot that was freed is never held again": {
 			base: httpRun, stored: []string{"status: {phase: Running, slot: Held}", "status: {phase: Failed, slot: Free}"}, accept: set("status.slot", "Free"), refuse: set("status.slot", "Held", nil),
 			says: "a slot once freed is never held again",
@@ -356,10 +364,11 @@ func jobRunStatus() rules {
 		"the attempt of a resolved run begins at 1":       resolved.least("status.resolvedSpec.attempt", 1),
 		"the attempt of a resolved run ends at a million": resolved.most("status.resolvedSpec.attempt", 1000000),
 	}
-	return joined(all, full.conditions(), full.announcements(), start{base: httpRun, stored: created}.halt(), resolved.chain("status.resolvedSpec.chain"), full.texts(map[string]int{
-		"status.reason": 64, "status.message": 2048, "status.queue": 63, "status.jobName": 63, "status.fencedBy": 64, "status.result.body": 1024,
-		"status.incarnation.id": 256, "status.incarnation.epoch": 64,
-		"status.incarnation.pod.namespace": 63, "status.incarnation.pod.name": 253, "status.incarnation.pod.uid": 64,
-		"status.retry.name": 63, "status.retry.uid": 64, "status.chain.latestName": 63,
-	}))
+	return joined(all, full.conditions(), full.announcements(), start{base: httpRun, stored: created}.halt(), resolved.chain("status.resolvedSpec.chain"),
+		resolved.texts(map[string]int{"status.resolvedSpec.scheduledJob": 63}), full.texts(map[string]int{
+			"status.reason": 64, "status.message": 2048, "status.queue": 63, "status.jobName": 63, "status.fencedBy": 64, "status.result.body": 1024,
+			"status.incarnation.id": 256, "status.incarnation.epoch": 64,
+			"status.incarnation.pod.namespace": 63, "status.incarnation.pod.name": 253, "status.incarnation.pod.uid": 64,
+			"status.retry.name": 63, "status.retry.uid": 64, "status.chain.latestName": 63,
+		}))
 }

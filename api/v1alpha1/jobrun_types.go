@@ -184,6 +184,11 @@ type ResolvedSpec struct {
 	// chain continued by a manual retry.
 	// +optional
 	Chain *Chain `json:"chain,omitempty"`
+
+	// scheduledJob that the chain continued by a manual retry comes from.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	ScheduledJob string `json:"scheduledJob,omitempty"`
 }
 
 // Halt is what the creator of an object asks of it: a ScheduledJob whose concurrencyPolicy is Replace, or a JobGroup. It cannot
@@ -284,41 +289,6 @@ type ChainStatus struct {
 	// crashRecovered says that a manager restart failed a run of the chain.
 	// +optional
 	CrashRecovered bool `json:"crashRecovered,omitempty"`
-}
-
-// AnnouncementState says how far an announcement has come.
-// +kubebuilder:validation:Enum=Owed;Delivered;Abandoned
-type AnnouncementState string
-
-const (
-	// AnnouncementOwed is to be sent.
-	AnnouncementOwed AnnouncementState = "Owed"
-	// AnnouncementDelivered was acknowledged by the receiver.
-	AnnouncementDelivered AnnouncementState = "Delivered"
-	// AnnouncementAbandoned was given up after a day, or because its receiver was removed.
-	AnnouncementAbandoned AnnouncementState = "Abandoned"
-)
-
-// Announcement is one event that one receiver is owed. The outbox lives in the run, so that it survives a restart.
-type Announcement struct {
-	// receiver is the name of the receiver in the JobQueue.
-	// +kubebuilder:validation:MaxLength=63
-	Receiver string `json:"receiver"`
-	// event is the type of the event, such as job.run.failed.
-	// +kubebuilder:validation:MaxLength=64
-	Event string `json:"event"`
-	// state of the delivery.
-	State AnnouncementState `json:"state"`
-	// attempts made so far.
-	// +optional
-	Attempts int32 `json:"attempts,omitempty"`
-	// nextAttemptAt is when it is tried again.
-	// +optional
-	NextAttemptAt *metav1.Time `json:"nextAttemptAt,omitempty"`
-	// message tells what went wrong last.
-	// +optional
-	// +kubebuilder:validation:MaxLength=512
-	Message string `json:"message,omitempty"`
 }
 
 // JobRunStatus is what the manager knows of a run.
@@ -442,7 +412,7 @@ type JobRunStatus struct {
 // +kubebuilder:selectablefield:JSONPath=`.spec.groupRef.name`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 57 || (has(self.spec.chain) && size(self.metadata.name) <= 63)",message="the name of a JobRun may have at most 57 characters, since the names of its retries and its Job are made from it"
 // +kubebuilder:validation:XValidation:rule="!(oldSelf.status.phase in ['Completed','Failed','Skipped','Cancelled']) || self.status.phase == oldSelf.status.phase",message="a terminal phase never changes"
-// +kubebuilder:validation:XValidation:rule="oldSelf.status.phase != 'Queued' || self.status.phase in ['Queued','Running','Skipped','Cancelled']",message="a Queued run becomes Running, Skipped or Cancelled"
+// +kubebuilder:validation:XValidation:rule="oldSelf.status.phase != 'Queued' || self.status.phase in ['Queued','Running','Skipped','Cancelled'] || (!has(oldSelf.status.sequence) && has(self.status.sequence) && has(self.status.finishedAt))",message="a Queued run becomes Running, Skipped or Cancelled"
 // +kubebuilder:validation:XValidation:rule="oldSelf.status.phase != 'Running' || self.status.phase in ['Running','Cancelling','Completed','Failed','Skipped']",message="a Running run becomes Cancelling, Completed, Failed or Skipped; nothing returns to Queued"
 // +kubebuilder:validation:XValidation:rule="oldSelf.status.phase != 'Cancelling' || self.status.phase in ['Cancelling','Cancelled','Failed']",message="a Cancelling run becomes Cancelled or Failed; nothing returns to Queued"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status.slot) || (has(self.status.slot) && (oldSelf.status.slot == 'Held' || self.status.slot == 'Free'))",message="a slot once freed is never held again"

@@ -60,7 +60,8 @@ const (
 	ConditionOrphaned = "Orphaned"
 	// ConditionStale: the work gives no sign of life.
 	ConditionStale = "Stale"
-	// ConditionStopConfirmed: a person has confirmed that nothing of the work lives.
+	// ConditionStopConfirmed: a person has confirmed that nothing of the work lives. False with a reason why that is asked for,
+	// or why a confirmation does not count.
 	ConditionStopConfirmed = "StopConfirmed"
 	// ConditionReady on a ScheduledJob or JobQueue: accepted and acted upon.
 	ConditionReady = "Ready"
@@ -88,6 +89,8 @@ const (
 	ReasonSignOfLife = "SignOfLife"
 	// ReasonConfirmedByPerson: a person has confirmed that nothing of the work lives.
 	ReasonConfirmedByPerson = "ConfirmedByPerson"
+	// ReasonStopOverdue: pods are still there long after the grace they were given. The message names them and their nodes.
+	ReasonStopOverdue = "StopOverdue"
 	// ReasonUIDMismatch: the annotation confirm-stopped does not hold the UID of the run, and is ignored.
 	ReasonUIDMismatch = "UIDMismatch"
 	// ReasonUnknownType: the queue lists types, and the type of the run or reservation is not among them.

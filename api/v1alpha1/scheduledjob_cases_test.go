@@ -142,7 +142,7 @@ func scheduledJobs() rules {
 			}(),
 		},
 	}
-	return joined(all, scheduledJobStatus(), group.group("spec.groupTemplate"),
+	return joined(all, scheduledJobStatus(), hand.receivers(), group.group("spec.groupTemplate"),
 		hand.between("spec.startingDeadlineSeconds", 1, 365*24*3600), hand.between("spec.maxQueuedRuns", 1, 1000), hand.between("spec.completedHistoryLimit", 0, 1000),
 		hand.between("spec.failedHistoryLimit", 0, 1000), start{base: once}.between("spec.ttlSecondsAfterFired", 0, 365*24*3600))
 }

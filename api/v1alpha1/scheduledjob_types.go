@@ -112,6 +112,12 @@ type ScheduledJobSpec struct {
 	// +kubebuilder:validation:Maximum=31536000
 	TTLSecondsAfterFired *int32 `json:"ttlSecondsAfterFired,omitempty"`
 
+	// notifications say who is told of the end of what the schedule has made, besides the receivers of the queue: of its runs
+	// and their retries, or of its groups. Whoever is to be told of the end of a one-time job with ttlSecondsAfterFired belongs
+	// into its queue: once the ScheduledJob is deleted, its receivers are told no more.
+	// +optional
+	Notifications *Notifications `json:"notifications,omitempty"`
+
 	// runTemplate is what each tick runs: one run.
 	// +optional
 	RunTemplate *JobRunTemplateSpec `json:"runTemplate,omitempty"`

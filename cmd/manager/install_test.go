@@ -36,12 +36,18 @@ type installation struct {
 // install applies config/rbac and reads the Deployment of config/manager.
 func (w *world) install() installation {
 	w.t.Helper()
+	return w.installed("namePrefix: " + w.ns + "-\nresources: [CONFIG/rbac, CONFIG/manager]\n")
+}
+
+// installed applies a kustomization to the namespace of the test, in which CONFIG stands for config/, all but the Deployment.
+func (w *world) installed(kustomization string) installation {
+	w.t.Helper()
 	root, err := controlplane.Root()
 	w.Expect(err).NotTo(HaveOccurred())
 	dir := w.t.TempDir()
 	config, err := filepath.Rel(dir, filepath.Join(root, "config"))
 	w.Expect(err).NotTo(HaveOccurred())
-	text := fmt.Sprintf("namespace: %s\nnamePrefix: %s-\nresources: [%s/rbac, %s/manager]\n", w.ns, w.ns, config, config)
+	text := "namespace: " + w.ns + "\n" + strings.ReplaceAll(kustomization, "CONFIG", config)
 	w.Expect(os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600)).To(Succeed())
 
 	var found installation
@@ -101,7 +107,7 @@ func TestTheManagerWorksWithTheArgumentsAndTheRightsThatItIsInstalledWith(t *tes
 
 	w.create(
 		&batchv1alpha1.JobQueue{ObjectMeta: w.named("told"), Spec: batchv1alpha1.JobQueueSpec{
-			Notifications: &batchv1alpha1.QueueNotifications{Receivers: []batchv1alpha1.NotificationReceiver{{Name: "ops", URL: s.URL + "/told"}}},
+			Notifications: &batchv1alpha1.Notifications{Receivers: []batchv1alpha1.NotificationReceiver{{Name: "ops", URL: s.URL + "/told"}}},
 		}},
 		&corev1.Secret{ObjectMeta: w.named("token"), StringData: map[string]string{"bearer": "Bearer 42"}},
 	)

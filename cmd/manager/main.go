@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"reprise.dev/reprise/internal/operator"
+	"reprise.dev/reprise/internal/tracing"
 	"reprise.dev/reprise/internal/version"
 )
 
@@ -56,6 +57,11 @@ func manage(options operator.Options) error {
 	}
 	options.Log.Info("starting", "version", version.String(), "id", options.ID)
 	ctx := ctrl.SetupSignalHandler()
+	options.Tracer, err = tracing.FromEnv(ctx, os.Getenv, options.ID, options.Log.WithName("tracing"))
+	if err != nil {
+		return err
+	}
+	defer options.Tracer.Shutdown(ctx)
 	op, err := operator.New(ctx, config, options)
 	if err != nil {
 		return err

@@ -75,6 +75,30 @@ func TestWhatBecomesOfAReservation(t *testing.T) {
 	}
 }
 
+func TestAnEditOrRenewalIsObservedByTheConditionsToo(t *testing.T) {
+	edited := func(d *batchv1alpha1.DirectReservation) {
+		d.Generation++
+		d.Spec.HolderIdentity = "bob"
+	}
+	for name, found := range map[string]*batchv1alpha1.DirectReservation{
+		"one that waits":               pending(seen, edited),
+		"one that is next in line":     pending(active(mine), edited),
+		"one that holds a slot":        pending(granted(mine), edited),
+		"one whose holder renews it":   pending(granted(mine), renewing(at(1))),
+		"one that was renewed already": pending(granted(mine), renewing(at(1)), shown(1), edited),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d, _ := decided(found, at(2))
+			g.Expect(d.Status.ObservedGeneration).To(Equal(found.Generation))
+			g.Expect(d.Status.Conditions).To(HaveEach(HaveField("ObservedGeneration", found.Generation)))
+			g.Expect(d.Status.Phase).To(Equal(found.Status.Phase))
+			again, _ := decided(d, at(2))
+			g.Expect(again).To(Equal(d))
+		})
+	}
+}
+
 func TestANewOneThatIsRenewedShowsThatFirstAndItsWaitThen(t *testing.T) {
 	g := NewWithT(t)
 	d, _ := decided(pending(renewing(at(500))), at(10))

@@ -75,7 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if dr.Status.Phase.Terminal() {
-		return ctrl.Result{}, nil
+		return r.over(ctx, dr)
 	}
 	now := r.Clock.Now()
 	if r.Self.Check("reservation "+req.String(), dr.Status.Epoch) > 0 {
@@ -107,13 +107,25 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: step.again, Priority: new(0)}, nil
 }
 
+// over observes an edit of a reservation that has ended. Nothing else comes after the end.
+func (r *Reconciler) over(ctx context.Context, dr *batchv1alpha1.DirectReservation) (ctrl.Result, error) {
+	if reservation.Observed(dr) {
+		return ctrl.Result{}, nil
+	}
+	_, err := r.carryOut(ctx, dr, step{change: reservation.Observe})
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: soon, Priority: new(0)}, nil
+	}
+	return ctrl.Result{}, client.IgnoreNotFound(err)
+}
+
 // step is what to do with a reservation: a change of its status, or nil; and when to look again, zero: never.
 type step struct {
 	change func(*batchv1alpha1.DirectReservation)
 	again  time.Duration
 }
 
-// decide is the rule, in order: what the holder asks for, what recovery and the time say, what the holder renews, what
+// decide is the rule, in order: what the holder asks for, what recovery and the time say, what the holder renews or edits, what
 // stands in the way.
 func decide(dr *batchv1alpha1.DirectReservation, v recovery.ReservationVerdict, o obstacle, now time.Time) step {
 	due, _, _ := reservation.Due(dr)
@@ -129,6 +141,8 @@ func decide(dr *batchv1alpha1.DirectReservation, v recovery.ReservationVerdict, 
 		return step{change: func(d *batchv1alpha1.DirectReservation) { reservation.Renew(d, renewed) }}
 	case dr.Status.ExpiresAt == nil && dr.Status.Phase == batchv1alpha1.ReservationPending:
 		return step{change: func(d *batchv1alpha1.DirectReservation) { reservation.See(d, now) }, again: due.Sub(now)}
+	case dr.Status.ExpiresAt != nil && !reservation.Observed(dr):
+		return step{change: reservation.Observe, again: max(due.Sub(now), time.Millisecond)}
 	case held != nil:
 		return step{change: held, again: max(due.Sub(now), time.Millisecond)}
 	case !due.IsZero():

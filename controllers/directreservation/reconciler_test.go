@@ -18,6 +18,7 @@ import (
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/incarnation"
+	"reprise.dev/reprise/internal/reservation"
 )
 
 func TestAReservationLivesUntilItsLeaseEnds(t *testing.T) {
@@ -48,8 +49,12 @@ func TestWhatIsOverIsFinal(t *testing.T) {
 				g := NewWithT(t)
 				b := start(t, interceptor.Funcs{}, pending(granted(mine), ended(phase), edit))
 				found := b.shell()
+				reservation.Observe(found)
 				g.Expect(b.at(1000).step()).To(Equal(ctrl.Result{}))
-				g.Expect(b.shell()).To(Equal(found))
+				seen := b.shell()
+				g.Expect(seen.Status).To(Equal(found.Status), "an edit is observed, and changes nothing")
+				g.Expect(b.at(1001).step()).To(Equal(ctrl.Result{}))
+				g.Expect(b.shell()).To(Equal(seen))
 			})
 		}
 	}

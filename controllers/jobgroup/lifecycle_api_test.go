@@ -275,7 +275,7 @@ func TestSixtyFourMembersSideBySide(t *testing.T) {
 func TestTheEndIsOwedToTheReceiversOfTheQueueOfTheFirstMember(t *testing.T) {
 	w := newWorld(t)
 	queue := &batchv1alpha1.JobQueue{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "default"}}
-	queue.Spec.Notifications = &batchv1alpha1.QueueNotifications{
+	queue.Spec.Notifications = &batchv1alpha1.Notifications{
 		Receivers: []batchv1alpha1.NotificationReceiver{{Name: "ops", URL: "http://localhost/"}},
 	}
 	w.Expect(w.api.Create(w.ctx, queue)).To(Succeed())
@@ -293,6 +293,6 @@ func TestTheEndIsOwedToTheReceiversOfTheQueueOfTheFirstMember(t *testing.T) {
 	w.pass()
 	got := w.get()
 	w.Expect(got.Status.Announcements).To(HaveLen(1))
-	w.Expect(got.Status.Announcements).To(Equal(notify.OwedByGroup(got, queue)))
+	w.Expect(got.Status.Announcements).To(Equal(notify.OwedByGroup(got, notify.Sources{Queue: queue})))
 	w.quiet()
 }

@@ -24,11 +24,11 @@ func (s *scope) record(ctx context.Context) error {
 		return nil
 	}
 	if ended {
-		queue, err := s.queue(ctx)
+		sources, err := s.sources(ctx)
 		if err != nil {
 			return err
 		}
-		next.Status.Announcements = notify.OwedByGroup(next, queue)
+		next.Status.Announcements = notify.OwedByGroup(next, sources)
 	}
 	if err := s.Client.Status().Update(ctx, next); err != nil {
 		return fmt.Errorf("recording on %s: %w", s.where(), err)
@@ -38,6 +38,19 @@ func (s *scope) record(ctx context.Context) error {
 	}
 	s.group = next
 	return nil
+}
+
+// sources returns who names the receivers that hear of the group.
+func (s *scope) sources(ctx context.Context) (notify.Sources, error) {
+	queue, err := s.queue(ctx)
+	if err != nil {
+		return notify.Sources{}, err
+	}
+	from := notify.Sources{Queue: queue}
+	if ref := s.group.Spec.ScheduledJobRef; ref != nil {
+		from.ScheduledJob, err = s.scheduledJob(ctx, ref.Name)
+	}
+	return from, err
 }
 
 // queue returns the JobQueue whose receivers hear of the group, nil if it does not exist. Receivers that a cache overlooks

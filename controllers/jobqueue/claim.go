@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,6 +16,7 @@ import (
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/admission"
 	"reprise.dev/reprise/internal/ledger"
+	"reprise.dev/reprise/internal/metrics"
 	"reprise.dev/reprise/internal/reservation"
 	"reprise.dev/reprise/internal/run"
 )
@@ -34,6 +36,7 @@ func (p *pass) claim(ctx context.Context, d admission.Decision) error {
 	if len(tickets) == 0 || err != nil {
 		return err
 	}
+	defer metrics.AdmissionLatency.Timer(p.Clock.Now, p.queue.key.Namespace, p.queue.key.Name)()
 	p.wakeIn(again)
 	intents := make([]batchv1alpha1.Intent, len(tickets))
 	for i, t := range tickets {
@@ -199,7 +202,17 @@ func (p *pass) taken(ctx context.Context, t ticket) {
 		p.Work.For(r).Forget(r.UID)
 		return
 	}
+	p.tell(r)
 	go p.begin(ctx, r)
+}
+
+// tell writes an Event on a run whose claim is on record.
+func (p *pass) tell(r *batchv1alpha1.JobRun) {
+	work := "its call is made"
+	if r.Status.JobName != "" {
+		work = fmt.Sprintf("Job %s is created", r.Status.JobName)
+	}
+	p.Recorder.Eventf(r, nil, corev1.EventTypeNormal, "Started", "Claim", "it has a slot of JobQueue %s, and %s", p.queue.key.Name, work)
 }
 
 // begin begins the work of a claimed run. An API server that is slow to create Jobs does not hold up admission.

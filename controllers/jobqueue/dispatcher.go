@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/events"
 	"reprise.dev/reprise/internal/executor"
 	"reprise.dev/reprise/internal/incarnation"
 )
@@ -59,6 +60,8 @@ type Options struct {
 	HTTPDeadline func(r *batchv1alpha1.JobRun, now time.Time) time.Time
 	// JobName returns the name of the Job for the run.
 	JobName func(r *batchv1alpha1.JobRun) string
+	// Recorder tells people which runs have got their slots.
+	Recorder events.Recorder
 }
 
 // Dispatcher admits runs and grants reservations, queue by queue.

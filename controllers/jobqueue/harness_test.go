@@ -4,6 +4,7 @@ package jobqueue
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -51,6 +52,15 @@ type bench struct {
 	failing  map[string]func(send func() error) error // by what is written; see once and always
 	stale    map[string]client.Object                 // by name: what the cache shows instead; nil: nothing
 	exits    int
+	told     []string // Events
+}
+
+// Eventf implements events.Recorder.
+func (b *bench) Eventf(regarding, _ runtime.Object, eventtype, reason, action, note string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := regarding.(*batchv1alpha1.JobRun)
+	b.told = append(b.told, fmt.Sprintf("%s %s: %s %s %s: %s", r.Name, r.Status.Phase, eventtype, reason, action, fmt.Sprintf(note, args...)))
 }
 
 // begin starts a manager over an API with those objects, of which it has been told nothing yet. It leads as mine.
@@ -103,6 +113,7 @@ func lead(t *testing.T, api client.WithWatch, id string) *bench {
 		Live:   api, Self: self, Gate: b.gate, Work: b, Clock: b.clock,
 		HTTPDeadline: func(_ *batchv1alpha1.JobRun, now time.Time) time.Time { return now.Add(time.Minute) },
 		JobName:      func(r *batchv1alpha1.JobRun) string { return r.Name + "-job" },
+		Recorder:     b,
 	})
 	return b
 }

@@ -4,7 +4,7 @@ package jobqueue
 
 import (
 	"context"
-	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +15,7 @@ import (
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/admission"
+	creators "reprise.dev/reprise/internal/creator"
 	jobwork "reprise.dev/reprise/internal/executor/job"
 	"reprise.dev/reprise/internal/reservation"
 	"reprise.dev/reprise/internal/run"
@@ -59,6 +60,7 @@ func (d *Dispatcher) upsert(r *batchv1alpha1.JobRun, confirmed func(*batchv1alph
 	if counts {
 		d.remember(r.UID, key)
 		q.name(r.UID, r.Name, e.Waiting)
+		q.past.run(r)
 	}
 	if counts && r.Status.Slot == batchv1alpha1.SlotFree {
 		q.sign(r.UID, e.ChainUID, own, false)
@@ -83,6 +85,7 @@ func (d *Dispatcher) observeRunGone(r *batchv1alpha1.JobRun) {
 	q.mu.Lock()
 	q.model.Delete(r.UID)
 	q.name(r.UID, r.Name, false)
+	q.past.note(r.UID, time.Time{})
 	lives := (len(q.works[r.UID]) > 0 && !q.confirmed[r.UID]) || run.HoldsSlot(r)
 	if lives {
 		q.sign(r.UID, run.ChainUID(r), own, true)
@@ -100,25 +103,7 @@ func (d *Dispatcher) observeRunGone(r *batchv1alpha1.JobRun) {
 
 // confirmed reports whether the run has no creator, or its creator's status names its UID.
 func (d *Dispatcher) confirmed(r *batchv1alpha1.JobRun) bool {
-	ctx := context.Background()
-	switch {
-	case r.Status.Phase != batchv1alpha1.JobRunQueued:
-		return true
-	case r.Spec.RetryOf != "":
-		parent := &batchv1alpha1.JobRun{}
-		err := d.Client.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: r.Spec.RetryOf}, parent)
-		return err == nil && parent.Status.Retry != nil && parent.Status.Retry.UID == r.UID
-	case r.Spec.ScheduledTime != nil:
-		sj := &batchv1alpha1.ScheduledJob{}
-		err := d.Client.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: r.Spec.ScheduledJobRef.Name}, sj)
-		return err == nil && slices.ContainsFunc(sj.Status.Active, func(a batchv1alpha1.ActiveRun) bool { return a.UID == r.UID })
-	case r.Spec.GroupRef != nil:
-		group := &batchv1alpha1.JobGroup{}
-		err := d.Client.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: r.Spec.GroupRef.Name}, group)
-		return err == nil && slices.ContainsFunc(group.Status.Members, func(m batchv1alpha1.GroupMemberStatus) bool { return m.RunUID == r.UID })
-	default:
-		return true
-	}
+	return creators.Names(cached{d.Client, r.Namespace}, r)
 }
 
 // admissible reports whether the run is there to stay, has work, and the owner that its metadata records exists. Without that the run
@@ -129,40 +114,21 @@ func (d *Dispatcher) admissible(r *batchv1alpha1.JobRun) bool {
 		return true
 	case r.DeletionTimestamp != nil || d.Work.For(r) == nil:
 		return false
-	}
-	owner := metav1.GetControllerOf(r)
-	if owner == nil {
-		return true
-	}
-	var there client.Object
-	switch owner.Kind {
-	case kindScheduledJob:
-		there = &batchv1alpha1.ScheduledJob{}
-	case kindJobGroup:
-		there = &batchv1alpha1.JobGroup{}
 	default:
-		return true
+		return creators.Owned(cached{d.Client, r.Namespace}, r)
 	}
-	err := d.Client.Get(context.Background(), types.NamespacedName{Namespace: r.Namespace, Name: owner.Name}, there)
-	return err == nil && there.GetUID() == owner.UID
 }
-
-// Kinds that create and own runs.
-const (
-	kindScheduledJob = "ScheduledJob"
-	kindJobGroup     = "JobGroup"
-)
 
 // creatorOf returns the ScheduledJob or JobGroup that made the run or owns it, zero if there is none.
 func creatorOf(r *batchv1alpha1.JobRun) creator {
 	owner := metav1.GetControllerOf(r)
 	switch {
-	case owner != nil && (owner.Kind == kindScheduledJob || owner.Kind == kindJobGroup):
+	case owner != nil && (owner.Kind == creators.KindScheduledJob || owner.Kind == creators.KindJobGroup):
 		return creator{owner.Kind, owner.Name}
 	case r.Spec.ScheduledTime != nil:
-		return creator{kindScheduledJob, r.Spec.ScheduledJobRef.Name}
+		return creator{creators.KindScheduledJob, r.Spec.ScheduledJobRef.Name}
 	case r.Spec.GroupRef != nil:
-		return creator{kindJobGroup, r.Spec.GroupRef.Name}
+		return creator{creators.KindJobGroup, r.Spec.GroupRef.Name}
 	default:
 		return creator{}
 	}
@@ -184,11 +150,11 @@ func (d *Dispatcher) confirmRetry(parent *batchv1alpha1.JobRun) {
 }
 
 func (d *Dispatcher) observeSchedule(sj *batchv1alpha1.ScheduledJob) {
-	d.observeCreator(sj.Namespace, creator{kindScheduledJob, sj.Name})
+	d.observeCreator(sj.Namespace, creator{creators.KindScheduledJob, sj.Name})
 }
 
 func (d *Dispatcher) observeGroup(g *batchv1alpha1.JobGroup) {
-	d.observeCreator(g.Namespace, creator{kindJobGroup, g.Name})
+	d.observeCreator(g.Namespace, creator{creators.KindJobGroup, g.Name})
 }
 
 // observeCreator looks again at the runs that wait for their creator to record them, or to be seen.
@@ -209,7 +175,11 @@ func (d *Dispatcher) observeReservation(dr *batchv1alpha1.DirectReservation) {
 	}
 	q := d.open(reservationKey(dr))
 	q.mu.Lock()
-	if q.model.Upsert(e) && e.Waiting {
+	counts := q.model.Upsert(e)
+	if counts {
+		q.past.reservation(dr)
+	}
+	if counts && e.Waiting {
 		q.reservations[dr.UID] = dr.Name
 	} else {
 		delete(q.reservations, dr.UID)
@@ -222,6 +192,7 @@ func (d *Dispatcher) observeReservationGone(dr *batchv1alpha1.DirectReservation)
 	q := d.open(reservationKey(dr))
 	q.mu.Lock()
 	q.model.Delete(dr.UID)
+	q.past.note(dr.UID, time.Time{})
 	delete(q.reservations, dr.UID)
 	q.mu.Unlock()
 	d.wakes.wake(q.key)

@@ -46,6 +46,8 @@ type queue struct {
 
 	reservations map[types.UID]string // the names of those that wait
 
+	past past // for estimates
+
 	unresolved map[types.UID]ticket // claims without an answer
 
 	// What follows is used by the reconcile of the queue alone.
@@ -68,6 +70,7 @@ func (g *registry) open(key types.NamespacedName) *queue {
 	if q == nil {
 		q = &queue{
 			key: key, model: admission.NewQueue(), works: works{}, names: map[types.UID]string{}, untold: map[types.UID]string{}, reservations: map[types.UID]string{},
+			past:      past{since: map[types.UID]time.Time{}},
 			abandoned: map[types.UID]abandoned{}, confirmed: map[types.UID]bool{}, unresolved: map[types.UID]ticket{},
 		}
 		g.queues[key] = q

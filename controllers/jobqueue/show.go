@@ -22,17 +22,7 @@ const showEvery = time.Second
 // show writes the status of the JobQueue if it has changed, a busy one once a second.
 func (p *pass) show(ctx context.Context, jq *batchv1alpha1.JobQueue) error {
 	next := jq.DeepCopy()
-	var counts admission.Counts
-	var shownAt time.Time
-	if p.queue != nil {
-		p.queue.mu.Lock()
-		counts = p.queue.model.Counts()
-		p.queue.mu.Unlock()
-		shownAt = p.queue.shownAt
-	}
-	next.Status.Queued = count(counts.Queued)
-	next.Status.Running = count(counts.Running)
-	next.Status.Reserved = count(counts.Reserved)
+	p.count(next)
 	next.Status.Limit = shownLimit(jq)
 	next.Status.ObservedGeneration = jq.Generation
 	p.condition(next, batchv1alpha1.ConditionReady, metav1.ConditionTrue, batchv1alpha1.ReasonAccepted, "the queue is in force")
@@ -41,11 +31,19 @@ func (p *pass) show(ctx context.Context, jq *batchv1alpha1.JobQueue) error {
 	} else {
 		p.condition(next, batchv1alpha1.ConditionAdmitting, metav1.ConditionFalse, p.held.Code, p.held.Message)
 	}
-	if equality.Semantic.DeepEqual(next.Status, jq.Status) {
+	if wait := p.early(); wait > 0 {
+		// Whether those that wait have changed is looked at then: it costs more than the rest.
+		if p.anyWaits() || len(jq.Status.Next) > 0 || !equality.Semantic.DeepEqual(next.Status, jq.Status) {
+			p.wakeIn(wait)
+		}
 		return nil
 	}
-	if wait := showEvery - p.now.Sub(shownAt); wait > 0 && wait <= showEvery {
-		p.wakeIn(wait)
+	next.Status.Next = nil
+	if p.queue != nil {
+		next.Status.Next = worthTelling(jq.Status.Next, p.waiting(jq), p.now)
+		p.wakeAt(firstEstimate(next.Status.Next, p.now))
+	}
+	if equality.Semantic.DeepEqual(next.Status, jq.Status) {
 		return nil
 	}
 	if err := p.Client.Status().Update(ctx, next); err != nil {
@@ -55,6 +53,39 @@ func (p *pass) show(ctx context.Context, jq *batchv1alpha1.JobQueue) error {
 		p.queue.shownAt = p.now
 	}
 	return nil
+}
+
+// count puts the numbers of what waits and what uses slots into the status.
+func (p *pass) count(jq *batchv1alpha1.JobQueue) {
+	var counts admission.Counts
+	if p.queue != nil {
+		p.queue.mu.Lock()
+		counts = p.queue.model.Counts()
+		p.queue.mu.Unlock()
+	}
+	jq.Status.Queued = count(counts.Queued)
+	jq.Status.Running = count(counts.Running)
+	jq.Status.Reserved = count(counts.Reserved)
+}
+
+// early returns how long it is too early to write the status once more, 0 if it is not. A clock that was set back does not count.
+func (p *pass) early() time.Duration {
+	if p.queue == nil {
+		return 0
+	}
+	if wait := showEvery - p.now.Sub(p.queue.shownAt); wait > 0 && wait <= showEvery {
+		return wait
+	}
+	return 0
+}
+
+func (p *pass) anyWaits() bool {
+	if p.queue == nil {
+		return false
+	}
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	return p.queue.model.Waits() > 0
 }
 
 // shownLimit is the limit in force, nil if there is none.

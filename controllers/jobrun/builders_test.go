@@ -34,7 +34,7 @@ func queued(name string, changes ...change) *batchv1alpha1.JobRun {
 	}}
 	r.Spec.Queue = "main"
 	r.Spec.Work = &batchv1alpha1.Work{Job: &batchv1alpha1.JobWork{}}
-	r.Status.Phase, r.Status.ObservedGeneration = batchv1alpha1.JobRunQueued, -1
+	r.Status.Phase, r.Status.ObservedGeneration, r.Status.Sequence = batchv1alpha1.JobRunQueued, -1, 1
 	for _, c := range changes {
 		c(r)
 	}
@@ -135,7 +135,7 @@ func withRetry(name string, uid types.UID) change {
 // queue is a queue that tells one receiver.
 func queue(name string) *batchv1alpha1.JobQueue {
 	q := &batchv1alpha1.JobQueue{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)}}
-	q.Spec.Notifications = &batchv1alpha1.QueueNotifications{
+	q.Spec.Notifications = &batchv1alpha1.Notifications{
 		Receivers: []batchv1alpha1.NotificationReceiver{{Name: "ops", URL: "http://127.0.0.1/"}},
 	}
 	return q

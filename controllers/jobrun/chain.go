@@ -28,21 +28,21 @@ func (s *scope) chain(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing the chain of %s: %w", s.where(), err)
 	}
-	if err := s.complete(ctx, list); err != nil {
+	if err := s.complete(ctx, list); err != nil || retry.Closed(s.run, list.Items) {
 		return err
 	}
-	queue, err := s.queue(ctx)
+	sources, err := s.sources(ctx)
 	if err != nil {
 		return err
 	}
 	for i := range list.Items {
 		if r := &list.Items[i]; r.UID != s.run.UID {
-			if _, err := s.tell(ctx, r, list.Items, queue); err != nil {
+			if _, err := s.tell(ctx, r, list.Items, sources); err != nil {
 				return err
 			}
 		}
 	}
-	s.run, err = s.tell(ctx, s.run, list.Items, queue)
+	s.run, err = s.tell(ctx, s.run, list.Items, sources)
 	return err
 }
 
@@ -50,7 +50,7 @@ func (s *scope) chain(ctx context.Context) error {
 // that the cache is behind of.
 func (s *scope) complete(ctx context.Context, list *batchv1alpha1.JobRunList) error {
 	for _, r := range append([]batchv1alpha1.JobRun{*s.run}, list.Items...) {
-		if !deleted(r.Status.Retry, list.Items) {
+		if !retry.Deleted(r.Status.Retry, list.Items) {
 			continue
 		}
 		next, err := s.sibling(ctx, r.Status.Retry.Name)
@@ -67,14 +67,14 @@ func (s *scope) complete(ctx context.Context, list *batchv1alpha1.JobRunList) er
 // tell writes into a run that has ended how its chain stands, if that is news, and returns the run as it is then. The
 // receivers are owed the news if the chain has failed for good because the retry of this run was deleted, or was given up
 // before it was made; in every other case the outcome of the failing run said so.
-func (s *scope) tell(ctx context.Context, r *batchv1alpha1.JobRun, runs []batchv1alpha1.JobRun, queue *batchv1alpha1.JobQueue) (*batchv1alpha1.JobRun, error) {
+func (s *scope) tell(ctx context.Context, r *batchv1alpha1.JobRun, runs []batchv1alpha1.JobRun, from notify.Sources) (*batchv1alpha1.JobRun, error) {
 	if !r.Status.Phase.Terminal() || r.Status.Reason == batchv1alpha1.ReasonSuperseded || r.Status.Reason == batchv1alpha1.ReasonRetryRefused {
 		return r, nil
 	}
 	next := r.DeepCopy()
 	retry.Tell(next, runs, s.now)
-	if forGood(next) && !forGood(r) && (r.Status.Retry == nil || deleted(r.Status.Retry, runs)) {
-		next.Status.Announcements = notify.Add(next.Status.Announcements, notify.PermanentFailure(queue))
+	if forGood(next) && !forGood(r) && (r.Status.Retry == nil || retry.Deleted(r.Status.Retry, runs)) {
+		next.Status.Announcements = notify.Add(next.Status.Announcements, notify.PermanentFailure(from))
 	}
 	if equality.Semantic.DeepEqual(next.Status, r.Status) {
 		return r, nil
@@ -94,17 +94,4 @@ func givenUp(r *batchv1alpha1.JobRun) bool {
 // forGood reports whether the run says that its chain has failed for good.
 func forGood(r *batchv1alpha1.JobRun) bool {
 	return meta.IsStatusConditionTrue(r.Status.Conditions, batchv1alpha1.ConditionStalled)
-}
-
-// deleted reports whether the recorded retry is none of the runs.
-func deleted(record *batchv1alpha1.RetryRecord, runs []batchv1alpha1.JobRun) bool {
-	if record == nil {
-		return false
-	}
-	for i := range runs {
-		if runs[i].UID == record.UID {
-			return false
-		}
-	}
-	return true
 }

@@ -26,7 +26,7 @@ func (s *scope) confirmation(ctx context.Context, ev executor.Evidence) (string,
 	value := s.run.Annotations[batchv1alpha1.AnnotationConfirmStopped]
 	switch {
 	case value == "":
-		return "", nil
+		return "", s.overdue(ctx, ev)
 	case !run.StopConfirmed(s.run):
 		return "", s.ignore(ctx, value)
 	case !ev.Confirmable:
@@ -53,6 +53,24 @@ func (s *scope) ignore(ctx context.Context, value string) error {
 	if err == nil {
 		s.log.Info("confirmation ignored", "message", ignored.Message)
 		s.event(corev1.EventTypeWarning, ignored.Reason, "Ignore", ignored.Message)
+	}
+	return err
+}
+
+// overdue says, once, which pods hold the slot though their grace is long over, and on which node: that is where somebody has to look.
+func (s *scope) overdue(ctx context.Context, ev executor.Evidence) error {
+	if !ev.Confirmable || !run.Overdue(ev.Due, s.now) {
+		return nil
+	}
+	message := bounded(fmt.Sprintf("the slot stays held: %s; if nothing of it lives, say so by the annotation %s=%s",
+		ev.Detail, batchv1alpha1.AnnotationConfirmStopped, s.run.UID))
+	if !run.StopOverdue(s.run.DeepCopy(), message, s.now) {
+		return nil
+	}
+	err := s.write(ctx, func(r *batchv1alpha1.JobRun) { run.StopOverdue(r, message, s.now) })
+	if err == nil {
+		s.log.Info("stop overdue", "detail", ev.Detail)
+		s.event(corev1.EventTypeWarning, batchv1alpha1.ReasonStopOverdue, "Stop", message)
 	}
 	return err
 }

@@ -4,7 +4,6 @@ package jobrun
 
 import (
 	"context"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -12,7 +11,6 @@ import (
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/creator"
-	"reprise.dev/reprise/internal/retry"
 )
 
 // +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobgroups,verbs=get;list;watch
@@ -40,20 +38,10 @@ func (s *scope) parent(ctx context.Context) (ctrl.Result, bool, error) {
 		// What sets a run aside for good is not taken from a cache that may be behind.
 		parent, err = s.live(ctx, s.run.Spec.RetryOf)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return ctrl.Result{}, true, err
-	case parent == nil || parent.CreationTimestamp.After(s.run.CreationTimestamp.Time) || retriedBy(parent, s.run):
-		// It names the run, or is gone, or a namesake has taken its place.
-		s.Queues.Confirm(s.run)
-		return ctrl.Result{}, false, nil
-	case parent.Status.Retry == nil && parent.Status.Phase.Terminal() && !retry.Decide(parent).Due:
-		return ctrl.Result{}, true, s.supersede(ctx, fmt.Sprintf("run %s is %s, and has no retry", parent.Name, parent.Status.Phase))
-	case parent.Status.Retry == nil:
-		return ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}, true, nil
-	default:
-		return ctrl.Result{}, true, s.supersede(ctx, fmt.Sprintf("run %s was retried by %s with UID %s", parent.Name, parent.Status.Retry.Name, parent.Status.Retry.UID))
 	}
+	return s.heed(ctx, creator.OfParent(parent, s.run))
 }
 
 func retriedBy(parent, r *batchv1alpha1.JobRun) bool {
@@ -141,10 +129,6 @@ func (s *scope) jobGroup(ctx context.Context, name string) (*batchv1alpha1.JobGr
 		return nil, err
 	}
 	return g, nil
-}
-
-func (s *scope) supersede(ctx context.Context, message string) error {
-	return s.skip(ctx, batchv1alpha1.ReasonSuperseded, message)
 }
 
 func (s *scope) skip(ctx context.Context, reason, message string) error {

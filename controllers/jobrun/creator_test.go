@@ -3,6 +3,7 @@
 package jobrun
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -73,6 +74,7 @@ func TestWhatACreatorSaysOfARun(t *testing.T) {
 	}
 	madeLater := func(sj *batchv1alpha1.ScheduledJob) { sj.CreationTimestamp = *at(noon) }
 	madeLaterToo := func(r *batchv1alpha1.JobRun) { r.CreationTimestamp = *at(noon) }
+	later := func(r *batchv1alpha1.JobRun) { r.Status.Sequence = math.MaxInt64 }
 	ofMember := queued("release-b", memberOf("b"))
 	ended := jobGroup()
 	ended.Status.Phase = batchv1alpha1.JobGroupSkipped
@@ -94,6 +96,7 @@ func TestWhatACreatorSaysOfARun(t *testing.T) {
 		"a retry that nobody will ever record is replaced":     {retry, queued("a", completed), goOn, skipped, batchv1alpha1.ReasonSuperseded, false},
 		"a retry of a run that is not to be retried as well":   {retry, queued("a", maxRetries(0), failed(true)), goOn, skipped, batchv1alpha1.ReasonSuperseded, false},
 		"a retry whose parent was made anew goes on":           {retry, queued("a", madeLaterToo, failed(true), withRetry("b", "uid-b")), goOn, waiting, "", true},
+		"a retry whose parent was made anew at once goes on":   {retry, queued("a", completed, later), goOn, waiting, "", true},
 		"a retry whose parent is gone goes on":                 {retry, nil, goOn, waiting, "", true},
 
 		"a tick that its ScheduledJob names goes on":                    {ofTick, scheduledJob(active("sj-1"), handledThrough(tick)), goOn, waiting, "", true},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -58,6 +59,9 @@ func (s *scope) hold(ctx context.Context, reason, message string) (ctrl.Result, 
 		return ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}, nil
 	}
 	err := s.write(ctx, func(r *batchv1alpha1.JobRun) { run.Hold(r, reason, message, s.now) })
+	if err == nil {
+		s.event(corev1.EventTypeWarning, reason, "Hold", message)
+	}
 	return ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}, err
 }
 

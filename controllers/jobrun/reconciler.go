@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/events"
 	"reprise.dev/reprise/internal/executor"
 	"reprise.dev/reprise/internal/incarnation"
 	"reprise.dev/reprise/internal/recovery"
@@ -88,8 +89,8 @@ type Reconciler struct {
 	Defaults Defaults
 	// Ended announces runs whose call has ended; may be nil.
 	Ended <-chan event.GenericEvent
-	// Recorder tells people what they may want to look into. SetupWithManager sets the manager's own if there is none.
-	Recorder Recorder
+	// Recorder tells people the story of each run. SetupWithManager sets the manager's own if there is none.
+	Recorder events.Recorder
 }
 
 // Defaults apply where neither a run nor what it comes from says otherwise.

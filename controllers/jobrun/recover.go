@@ -4,7 +4,9 @@ package jobrun
 
 import (
 	"context"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
@@ -27,6 +29,9 @@ func (s *scope) recover(ctx context.Context) (ctrl.Result, error) {
 	if v.Kind == recovery.Deposed {
 		// The Lease has confirmed that this process leads, so the epoch was never one of this cluster.
 		v = recovery.Decide(withoutEpoch(s.run), me, s.recoveryPolicy(), ev, !s.Defaults.KeepOrphans)
+	}
+	if v.Kind == recovery.Fail && recovery.Near(s.run, ev, s.now) {
+		return ctrl.Result{RequeueAfter: time.Second, Priority: new(0)}, nil
 	}
 	if err := s.carryOut(ctx, v); err != nil {
 		return ctrl.Result{}, err
@@ -86,10 +91,24 @@ func (s *scope) carryOut(ctx context.Context, v recovery.Verdict) error {
 		return nil
 	}
 	if err == nil {
+		s.recovered(v)
 		s.log.Info("orphan resolved", "resolution", v.Kind, "type", run.Type(before), "was", before.Status.Phase,
 			"ranSeconds", s.ranSeconds(before), "message", v.Message)
 	}
 	return err
+}
+
+// recovered tells what became of an orphan beside its outcome.
+func (s *scope) recovered(v recovery.Verdict) {
+	switch v.Kind {
+	case recovery.Adopt:
+		s.event(corev1.EventTypeNormal, eventAdopted, "Recover", "its manager ended, and this one looks after the work, which goes on")
+	case recovery.RecordOutcome:
+		s.event(corev1.EventTypeNormal, eventRecovered, "Recover", "its manager ended; the outcome of the work is recorded by this one")
+	case recovery.LeaveOrphaned:
+		s.event(corev1.EventTypeWarning, batchv1alpha1.ConditionOrphaned, "Leave", v.Message)
+	default: // a failure is told as an outcome
+	}
 }
 
 func (s *scope) ranSeconds(r *batchv1alpha1.JobRun) int64 {

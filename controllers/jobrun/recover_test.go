@@ -4,6 +4,7 @@ package jobrun
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -181,4 +182,19 @@ func TestARecoveredFailureIsRetriedAndACancelledOneIsNot(t *testing.T) {
 			NewWithT(t).Expect(b.runs()).To(HaveLen(c.runs))
 		})
 	}
+}
+
+func TestAnOrphanWhoseWorkHasJustEndedWaitsForItsTrueOutcome(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("a", running(before)))
+	b.work.look = alive
+	b.work.look.EndedAt = b.clock.Now().Add(-time.Second)
+	g.Expect(b.step("a").RequeueAfter).To(Equal(time.Second))
+	g.Expect(b.writes).To(BeZero())
+	g.Expect(b.evaluated).To(BeEmpty(), "it has not been judged")
+
+	b.work.look = over(batchv1alpha1.JobRunCompleted, true)
+	b.step("a")
+	g.Expect(b.run("a").Status.Phase).To(Equal(batchv1alpha1.JobRunCompleted))
+	g.Expect(b.evaluated).NotTo(BeEmpty())
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -97,8 +98,12 @@ func (s *scope) settleSpec(ctx context.Context, spec *batchv1alpha1.ResolvedSpec
 
 // refuse ends a manual retry that cannot be: nothing is executed, and tools see a failure.
 func (s *scope) refuse(ctx context.Context, reason, message string) error {
-	return s.write(ctx, func(r *batchv1alpha1.JobRun) {
+	err := s.write(ctx, func(r *batchv1alpha1.JobRun) {
 		run.Finish(r, batchv1alpha1.JobRunSkipped, reason, bounded(message), true, s.now)
 		run.Hold(r, reason, bounded(message), s.now)
 	})
+	if err == nil {
+		s.event(corev1.EventTypeWarning, reason, "Skip", message)
+	}
+	return err
 }

@@ -5,7 +5,9 @@ package jobrun
 import (
 	"context"
 	"fmt"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,8 +39,17 @@ func (s *scope) retry(ctx context.Context) error {
 	if err := s.markRetry(ctx, s.run, batchv1alpha1.RetryRecord{Name: child.Name, UID: child.UID}); err != nil {
 		return err
 	}
+	s.Recorder.Eventf(s.run, child, corev1.EventTypeNormal, eventRetryCreated, "Retry", "%s", begins(child))
 	s.log.Info("retry created", "retry", child.Name, "attempt", run.Attempt(child), "notBefore", child.Spec.NotBefore, "after", s.run.Status.Reason)
 	return nil
+}
+
+// begins tells of a retry that was created.
+func begins(child *batchv1alpha1.JobRun) string {
+	if child.Spec.NotBefore == nil {
+		return fmt.Sprintf("retry %d is run %s", run.Attempt(child), child.Name)
+	}
+	return fmt.Sprintf("retry %d is run %s, not before %s", run.Attempt(child), child.Name, child.Spec.NotBefore.UTC().Format(time.RFC3339))
 }
 
 // createChild returns the retry of the run, made now or by an earlier try. A foreign object under its name is passed over.

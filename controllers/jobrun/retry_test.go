@@ -204,6 +204,20 @@ func TestAChainWhoseRetryWasDeletedHasFailedForGoodAndTheReceiversHearOfItOnce(t
 	g.Expect(b.writes).To(Equal(1))
 }
 
+func TestAChainThatHasCompletedStaysSoWhenItsRetryIsDeleted(t *testing.T) {
+	g := NewWithT(t)
+	retry := queued("a-r1", child("a"), completed)
+	b := start(t, queue("main"), queued("a", failed(true), withRetry(retry.Name, retry.UID)), retry)
+	b.step("a")
+	told := b.run("a").Status
+	g.Expect(meta.IsStatusConditionTrue(told.Conditions, batchv1alpha1.ConditionComplete)).To(BeTrue())
+	g.Expect(b.api.Delete(t.Context(), retry)).To(Succeed())
+	writes := b.writes
+	b.step("a")
+	g.Expect(b.writes).To(Equal(writes), "history deletes the latest run first: nobody is told of a failure")
+	g.Expect(b.run("a").Status).To(Equal(told))
+}
+
 func TestAChainThatIsCancelledBeforeItsRetryIsMadeHasFailedForGoodAndTheReceiversHearOfItOnce(t *testing.T) {
 	g := NewWithT(t)
 	b := start(t, queue("main"), queued("a", failed(true), cancelled))

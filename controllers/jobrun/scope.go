@@ -56,9 +56,9 @@ type end struct {
 }
 
 // finish writes the outcome of the run, together with what follows from it alone: whether its chain goes on, and what is
-// owed to the receivers of its queue.
+// owed to the receivers of its queue and its ScheduledJob.
 func (s *scope) finish(ctx context.Context, e end) error {
-	queue, err := s.queue(ctx)
+	sources, err := s.sources(ctx)
 	if err != nil {
 		return err
 	}
@@ -70,15 +70,29 @@ func (s *scope) finish(ctx context.Context, e end) error {
 			sayConfirmed(r, e.confirmation, s.now)
 		}
 		forGood := retry.Conclude(r, s.now)
-		r.Status.Announcements = notify.Owed(r, queue, forGood)
+		r.Status.Announcements = notify.Owed(r, sources, forGood)
 	})
 	if err != nil {
 		return err
 	}
+	s.ended()
 	if c := meta.FindStatusCondition(s.run.Status.Conditions, batchv1alpha1.ConditionStalled); c != nil && c.Reason == batchv1alpha1.ReasonRetriesExhausted {
 		s.log.Info("chain exhausted", "root", run.Chain(s.run).RootName, "attempts", run.Attempt(s.run)+1, "message", c.Message)
 	}
 	return nil
+}
+
+// sources returns who names the receivers that hear of the run.
+func (s *scope) sources(ctx context.Context) (notify.Sources, error) {
+	queue, err := s.queue(ctx)
+	if err != nil {
+		return notify.Sources{}, err
+	}
+	from := notify.Sources{Queue: queue}
+	if name := run.ScheduledJob(s.run); name != "" {
+		from.ScheduledJob, err = s.scheduledJob(ctx, name)
+	}
+	return from, err
 }
 
 // queue returns the JobQueue of the run, or nil if there is none. Receivers that a cache overlooks would never hear of the run.

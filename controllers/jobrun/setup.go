@@ -40,9 +40,6 @@ const workers = 64
 // SetupWithManager starts the reconciler once the manager leads. holds announces runs that the dispatcher has something to
 // tell about.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, holds source.Source) error {
-	if r.Recorder == nil {
-		r.Recorder = mgr.GetEventRecorder("reprise")
-	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("jobrun").
 		For(&batchv1alpha1.JobRun{}, builder.WithPredicates(namesake.Aware(predicate.NewPredicateFuncs(needsAttention)))).

@@ -133,13 +133,14 @@ func (s *scope) judge(ctx context.Context, p pulse) error {
 		if err := s.finish(ctx, end{phase: batchv1alpha1.JobRunFailed, reason: batchv1alpha1.ReasonStale, message: p.Message}); err != nil {
 			return err
 		}
-		s.silent(p, fell, batchv1alpha1.ReasonStale, "Fail")
+		s.silent(p, fell) // that it failed is told, and why
 		return nil
 	default:
 		if err := s.sayStale(ctx, metav1.ConditionTrue, batchv1alpha1.ReasonNoSignOfLife, p.Message); err != nil {
 			return err
 		}
-		s.silent(p, fell, batchv1alpha1.ReasonNoSignOfLife, "Warn")
+		s.silent(p, fell)
+		s.event(corev1.EventTypeWarning, batchv1alpha1.ReasonNoSignOfLife, "Warn", fmt.Sprintf("%s (onStale: %s)", p.Message, p.policy))
 		return nil
 	}
 }
@@ -154,10 +155,9 @@ func (s *scope) sayStale(ctx context.Context, status metav1.ConditionStatus, rea
 }
 
 // silent tells those who watch that the run is stale. It counts each time it falls silent once, whatever becomes of it then.
-func (s *scope) silent(p pulse, fell bool, reason, action string) {
+func (s *scope) silent(p pulse, fell bool) {
 	if fell {
-		metrics.StaleRuns.WithLabelValues(s.run.Namespace, run.Queue(s.run)).Inc()
+		metrics.StaleRuns.Record(1, s.run.Namespace, run.Queue(s.run))
 	}
 	s.log.Info("run is stale", "type", run.Type(s.run), "onStale", p.policy, "since", p.Since, "thresholdSeconds", int64(p.threshold/time.Second))
-	s.event(corev1.EventTypeWarning, reason, action, fmt.Sprintf("%s (onStale: %s)", p.Message, p.policy))
 }

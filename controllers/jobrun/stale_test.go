@@ -9,7 +9,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	dto "github.com/prometheus/client_model/go"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,6 +19,7 @@ import (
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/executor"
 	"reprise.dev/reprise/internal/metrics"
+	"reprise.dev/reprise/internal/metrics/metricstest"
 )
 
 // startedAt is when the runs of running() were claimed.
@@ -78,11 +78,7 @@ func (b *bench) said(name, kind string) *metav1.Condition {
 // counted returns how many runs of the queue were found to be stale. Tests that count have a queue of their own.
 func (b *bench) counted(queue string) int {
 	b.t.Helper()
-	var m dto.Metric
-	if err := metrics.StaleRuns.WithLabelValues("ns", queue).Write(&m); err != nil {
-		b.t.Fatal(err)
-	}
-	return int(m.GetCounter().GetValue())
+	return int(metricstest.Value(b.t, metrics.StaleRuns, "ns", queue))
 }
 
 // logged returns the lines of the log that have the message.
@@ -243,7 +239,7 @@ func TestAStaleRunFailsIfItsQueueSaysSoAndItsRetryWaitsBehindItsSlot(t *testing.
 			g.Expect(s.Slot).To(Equal(batchv1alpha1.SlotHeld), "the work may live")
 			g.Expect(s.Announcements).To(HaveLen(1))
 			g.Expect(b.events).To(HaveLen(1))
-			g.Expect(b.events[0]).To(HavePrefix("a: Warning Stale Fail: no sign of life"))
+			g.Expect(b.events[0]).To(HavePrefix("a: Warning Failed Fail: Stale: no sign of life"))
 			g.Expect(b.counted(of)).To(Equal(1))
 			g.Expect(b.logged("run is stale")).To(HaveLen(1))
 
@@ -282,7 +278,7 @@ func TestAnOutcomeThatExistsWinsOverSilence(t *testing.T) {
 			s := b.run("a").Status
 			g.Expect(s.Phase).To(Equal(batchv1alpha1.JobRunCompleted), "the cache shows a Job that is at work")
 			g.Expect(meta.FindStatusCondition(s.Conditions, batchv1alpha1.ConditionStale)).To(BeNil())
-			g.Expect(b.events).To(BeEmpty())
+			g.Expect(b.events).To(Equal([]string{"a: Normal Completed Complete: Proven: by the work"}))
 			g.Expect(b.counted(of)).To(BeZero())
 		})
 	}

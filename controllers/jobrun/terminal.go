@@ -12,14 +12,19 @@ import (
 	"reprise.dev/reprise/internal/run"
 )
 
-// terminal does what is left after the outcome: the work is stopped and its slot freed, a failure is retried, and the root
-// of the chain tells of its end.
+// terminal does what is left after the outcome: the work is stopped and its slot freed, a failure is retried, the root of the
+// chain tells of its end, and an edit of what may still be edited is observed.
 func (s *scope) terminal(ctx context.Context) (ctrl.Result, error) {
 	if err := s.retry(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
 	if err := s.chain(ctx); err != nil {
 		return ctrl.Result{}, err
+	}
+	if !run.Observed(s.run) {
+		if err := s.write(ctx, run.Observe); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	if run.HoldsSlot(s.run) {
 		return s.confirmStopped(ctx)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -49,7 +50,11 @@ func (s *scope) cancelled() bool {
 }
 
 func (s *scope) beginCancel(ctx context.Context) error {
-	return s.write(ctx, func(r *batchv1alpha1.JobRun) { run.BeginCancel(r, s.now) })
+	if err := s.write(ctx, func(r *batchv1alpha1.JobRun) { run.BeginCancel(r, s.now) }); err != nil {
+		return err
+	}
+	s.event(corev1.EventTypeNormal, string(batchv1alpha1.JobRunCancelling), "Stop", run.Halted(s.run).Message+"; its work is being stopped")
+	return nil
 }
 
 // over deals with a Running run whose work does not go on.

@@ -4,8 +4,10 @@ package notification
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
 	"github.com/go-logr/logr"
 	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,8 +41,10 @@ var finished = time.Date(2026, 11, 2, 3, 4, 5, 0, time.UTC)
 // newAPI returns a client over those objects.
 func newAPI(objects ...client.Object) client.WithWatch {
 	scheme := runtime.NewScheme()
-	if err := batchv1alpha1.AddToScheme(scheme); err != nil {
-		panic(err)
+	for _, add := range []func(*runtime.Scheme) error{batchv1alpha1.AddToScheme, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err)
+		}
 	}
 	return fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&batchv1alpha1.JobRun{}, &batchv1alpha1.JobGroup{}).WithObjects(objects...).Build()
 }
@@ -47,7 +52,7 @@ func newAPI(objects ...client.Object) client.WithWatch {
 // queueNaming returns the queue "main" with receivers given as name, url, name, url …
 func queueNaming(pairs ...string) *batchv1alpha1.JobQueue {
 	q := &batchv1alpha1.JobQueue{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "main"}}
-	q.Spec.Notifications = &batchv1alpha1.QueueNotifications{}
+	q.Spec.Notifications = &batchv1alpha1.Notifications{}
 	for i := 0; i < len(pairs); i += 2 {
 		q.Spec.Notifications.Receivers = append(q.Spec.Notifications.Receivers,
 			batchv1alpha1.NotificationReceiver{Name: pairs[i], URL: pairs[i+1]})
@@ -66,7 +71,7 @@ func failedRun(name string, queue *batchv1alpha1.JobQueue) *batchv1alpha1.JobRun
 			Slot: batchv1alpha1.SlotFree, FinishedAt: &at,
 		},
 	}
-	r.Status.Announcements = notify.Owed(r, queue, false)
+	r.Status.Announcements = notify.Owed(r, notify.Sources{Queue: queue}, false)
 	return r
 }
 
@@ -81,7 +86,30 @@ func failedGroup(name string, queue *batchv1alpha1.JobQueue) *batchv1alpha1.JobG
 		},
 	}
 	g.Spec.Members = []batchv1alpha1.GroupMember{{Name: "build", RunTemplate: batchv1alpha1.JobRunTemplateSpec{Queue: queue.Name, Work: &batchv1alpha1.Work{}}}}
-	g.Status.Announcements = notify.OwedByGroup(g, queue)
+	g.Status.Announcements = notify.OwedByGroup(g, notify.Sources{Queue: queue})
+	return g
+}
+
+// scheduleNaming returns the ScheduledJob "nightly" with receivers, as queueNaming does.
+func scheduleNaming(pairs ...string) *batchv1alpha1.ScheduledJob {
+	sj := &batchv1alpha1.ScheduledJob{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "nightly"}}
+	sj.Spec.Notifications = queueNaming(pairs...).Spec.Notifications
+	return sj
+}
+
+// scheduledRun comes from the ScheduledJob "nightly", and its chain has failed for good.
+func scheduledRun(name string, from notify.Sources) *batchv1alpha1.JobRun {
+	r := failedRun(name, nil)
+	r.Spec.ScheduledJobRef = &batchv1alpha1.ObjectName{Name: "nightly"}
+	r.Status.Announcements = notify.Owed(r, from, true)
+	return r
+}
+
+// scheduledGroup comes from the ScheduledJob "nightly", and has failed.
+func scheduledGroup(name string, from notify.Sources) *batchv1alpha1.JobGroup {
+	g := failedGroup(name, from.Queue)
+	g.Spec.ScheduledJobRef = &batchv1alpha1.ObjectName{Name: "nightly"}
+	g.Status.Announcements = notify.OwedByGroup(g, from)
 	return g
 }
 
@@ -102,6 +130,7 @@ type bench struct {
 	api   client.WithWatch
 	clock *clocktesting.FakePassiveClock
 	queue workqueue.TypedInterface[notify.Name] // of both kinds
+	notes *notes
 	stop  func()
 }
 
@@ -109,13 +138,13 @@ type bench struct {
 func start(t *testing.T, api client.WithWatch, through interceptor.Funcs) *bench {
 	t.Helper()
 	b := &bench{t: t, api: api, clock: clocktesting.NewFakePassiveClock(finished.Add(time.Second))}
-	b.queue = workqueue.NewTyped[notify.Name]()
+	b.queue, b.notes = workqueue.NewTyped[notify.Name](), &notes{}
 	transport := &http.Transport{}
 	b.r = &Reconciler{
 		Client: interceptor.NewClient(interceptor.NewClient(api, interceptor.Funcs{SubResourceUpdate: b.watched}), through),
 		Live:   api,
 		Sender: &notify.Sender{Client: &http.Client{Transport: transport}},
-		Clock:  b.clock,
+		Clock:  b.clock, Recorder: b.notes,
 	}
 	b.r.prepare()
 	for kind, line := range b.r.lines {
@@ -135,6 +164,24 @@ func start(t *testing.T, api client.WithWatch, through interceptor.Funcs) *bench
 	})
 	t.Cleanup(b.stop)
 	return b
+}
+
+// notes are the Events that were written.
+type notes struct {
+	mu  sync.Mutex
+	all []string // "<type> <reason> <object>: <note>"
+}
+
+func (n *notes) Eventf(regarding, _ runtime.Object, eventtype, reason, _, note string, args ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, fmt.Sprintf("%s %s %s: %s", eventtype, reason, notify.NameOf(notify.Of(regarding)).Name, fmt.Sprintf(note, args...)))
+}
+
+func (n *notes) read() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.all)
 }
 
 // watched is a status write whose event comes back.
@@ -211,7 +258,7 @@ func (b *bench) settle(name string) {
 func (b *bench) settleAll(names ...notify.Name) {
 	b.t.Helper()
 	for _, name := range names {
-		for !notify.Settled(b.subject(name).Announcements()) {
+		for notify.InDebt(b.subject(name)) {
 			b.step()
 		}
 	}

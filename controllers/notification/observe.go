@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,27 +20,30 @@ import (
 // snapshot is what a decision about one run or group rests on.
 type snapshot struct {
 	subject notify.Subject
-	// queue whose receivers are told; nil if it does not exist.
-	queue *batchv1alpha1.JobQueue
+	// sources name the receivers.
+	sources notify.Sources
 	// results of deliveries that the subject does not show yet.
 	results []notify.Attempt
+	// tooMany tells of which receiver more is owed than can be kept.
+	tooMany func(notify.Destination) bool
 }
 
 // observe returns nil for a subject that does not exist: nobody is told of it any more.
-func (r *Reconciler) observe(ctx context.Context, name notify.Name) (*snapshot, error) {
+func (r *Reconciler) observe(ctx context.Context, name notify.Name, now time.Time) (*snapshot, error) {
 	subject, err := r.read(ctx, name)
 	if apierrors.IsNotFound(err) {
 		r.courier.Drop(name)
+		r.debts.Drop(name)
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	queue, err := r.queueOf(ctx, subject)
+	sources, err := r.sourcesOf(ctx, subject, notify.Resend(subject, subject.Announcements(), now))
 	if err != nil {
 		return nil, err
 	}
-	return &snapshot{subject: subject, queue: queue, results: r.courier.Results(subject)}, nil
+	return &snapshot{subject: subject, sources: sources, results: r.courier.Results(subject), tooMany: r.debts.TooMany}, nil
 }
 
 func (r *Reconciler) read(ctx context.Context, name notify.Name) (notify.Subject, error) {
@@ -47,50 +51,63 @@ func (r *Reconciler) read(ctx context.Context, name notify.Name) (notify.Subject
 	return subject, r.Client.Get(ctx, name.NamespacedName, subject.Object())
 }
 
-// queueOf returns the queue of the subject, nil if it does not exist. If the cache lacks a receiver that is owed something,
-// it may only be behind: giving an announcement up is final and needs a live read.
-func (r *Reconciler) queueOf(ctx context.Context, s notify.Subject) (*batchv1alpha1.JobQueue, error) {
-	queue, err := readQueue(ctx, r.Client, s)
-	if err != nil || namesAllOwed(queue, s) {
-		return queue, err
+// sourcesOf returns who names the receivers of the subject. If the cache lacks a receiver that is owed something, it may only
+// be behind: giving an announcement up is final and needs a live read.
+func (r *Reconciler) sourcesOf(ctx context.Context, s notify.Subject, announcements []batchv1alpha1.Announcement) (notify.Sources, error) {
+	sources, err := readSources(ctx, r.Client, s, announcements)
+	if err != nil || sources.NameAll(announcements) {
+		return sources, err
 	}
-	return readQueue(ctx, r.Live, s)
+	return readSources(ctx, r.Live, s, announcements)
 }
 
-func readQueue(ctx context.Context, reader client.Reader, s notify.Subject) (*batchv1alpha1.JobQueue, error) {
-	queue := &batchv1alpha1.JobQueue{}
-	err := reader.Get(ctx, types.NamespacedName{Namespace: s.Object().GetNamespace(), Name: s.Queue()}, queue)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
+// readSources reads what names a receiver of the announcements, or would.
+func readSources(ctx context.Context, reader client.Reader, s notify.Subject, announcements []batchv1alpha1.Announcement) (notify.Sources, error) {
+	var from notify.Sources
+	queue, err := read(ctx, reader, s, s.Queue(), &batchv1alpha1.JobQueue{})
 	if err != nil {
-		return nil, fmt.Errorf("reading queue %s: %w", s.Queue(), err)
+		return from, fmt.Errorf("reading queue %s: %w", s.Queue(), err)
 	}
-	return queue, nil
+	from.Queue = queue
+	if !slices.ContainsFunc(announcements, func(a batchv1alpha1.Announcement) bool { return a.ScheduledJob }) {
+		return from, nil
+	}
+	from.ScheduledJob, err = read(ctx, reader, s, s.ScheduledJob(), &batchv1alpha1.ScheduledJob{})
+	if err != nil {
+		return from, fmt.Errorf("reading ScheduledJob %s: %w", s.ScheduledJob(), err)
+	}
+	return from, nil
 }
 
-func namesAllOwed(queue *batchv1alpha1.JobQueue, s notify.Subject) bool {
-	return !slices.ContainsFunc(s.Announcements(), func(a batchv1alpha1.Announcement) bool {
-		_, named := notify.Receiver(queue, a.Receiver)
-		return a.State == batchv1alpha1.AnnouncementOwed && !named
-	})
+// read returns nil for what does not exist.
+func read[T client.Object](ctx context.Context, reader client.Reader, s notify.Subject, name string, into T) (T, error) {
+	var none T
+	if name == "" {
+		return none, nil
+	}
+	err := reader.Get(ctx, types.NamespacedName{Namespace: s.Object().GetNamespace(), Name: name}, into)
+	if err != nil {
+		return none, client.IgnoreNotFound(err)
+	}
+	return into, nil
 }
 
-// carry delivers one parcel, as the subject and its queue are when its turn comes. What is no longer owed, or not to be had,
-// is not tried: the subject is woken and decides anew.
+// carry delivers one parcel, as the subject and its receiver are when its turn comes. What is no longer owed, or not to be
+// had, is not tried: the subject is woken and decides anew.
 func (r *Reconciler) carry(ctx context.Context, p notify.Parcel) error {
 	subject, err := r.read(ctx, p.Of)
 	if err != nil {
 		return errors.Join(notify.ErrNotTried, err)
 	}
-	if !p.OwedBy(subject) {
+	announcement, owed := p.OwedBy(subject)
+	if !owed {
 		return notify.ErrNotTried
 	}
-	queue, err := r.queueOf(ctx, subject)
+	sources, err := r.sourcesOf(ctx, subject, []batchv1alpha1.Announcement{announcement})
 	if err != nil {
 		return errors.Join(notify.ErrNotTried, err)
 	}
-	receiver, named := notify.Receiver(queue, p.Receiver)
+	receiver, named := sources.Receiver(announcement)
 	if !named {
 		return notify.ErrNotTried
 	}
@@ -98,5 +115,9 @@ func (r *Reconciler) carry(ctx context.Context, p notify.Parcel) error {
 	if err != nil {
 		return err
 	}
-	return r.Sender.Send(ctx, receiver.URL, e)
+	keys, err := r.keys(ctx, p.Namespace, receiver.SigningKeys)
+	if err != nil {
+		return err
+	}
+	return r.Sender.Send(ctx, notify.Letter{Address: receiver.URL, Event: e, Keys: keys})
 }

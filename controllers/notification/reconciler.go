@@ -23,16 +23,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/controllers/ending"
+	"reprise.dev/reprise/internal/events"
 	"reprise.dev/reprise/internal/notify"
 )
 
-// +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobruns;jobgroups;jobqueues,verbs=get;list;watch
+// +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobruns;jobgroups;jobqueues;scheduledjobs,verbs=get;list;watch
 // +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobruns/status;jobgroups/status,verbs=update
 
 const (
@@ -55,8 +57,11 @@ type Reconciler struct {
 	Sender *notify.Sender
 	// Clock is read once per reconcile, and when a delivery ends.
 	Clock clock.PassiveClock
+	// Recorder tells people what they may want to look into.
+	Recorder events.Recorder
 
 	courier *notify.Courier
+	debts   notify.Debts
 	lines   map[notify.Kind]*line
 }
 
@@ -80,6 +85,7 @@ func (r *Reconciler) setup(mgr ctrl.Manager, name string, kind notify.Kind) erro
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		For(notify.NewSubject(kind).Object(), builder.WithPredicates(inDebt())).
+		Watches(notify.NewSubject(kind).Object(), r.count()).
 		WatchesRawSource(source.Func(r.lines[kind].wakeThrough)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
@@ -105,29 +111,42 @@ func (r *Reconciler) wake(name notify.Name) {
 	r.lines[name.Kind].add(ctrl.Request{NamespacedName: name.NamespacedName})
 }
 
-// inDebt passes what owes announcements, and the change or deletion with which it stops: memory of it is freed then.
+// count shows every run and group to the debts, and asks for no reconcile.
+func (r *Reconciler) count() handler.Funcs {
+	type requests = workqueue.TypedRateLimitingInterface[ctrl.Request]
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ requests) { r.debts.Show(notify.Of(e.Object)) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ requests) { r.debts.Show(notify.Of(e.ObjectNew)) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) {
+			r.debts.Drop(notify.NameOf(notify.Of(e.Object)))
+		},
+	}
+}
+
+// inDebt passes what owes announcements, or is asked for some again, the change with which it stops, and every deletion: memory of
+// it is freed then, also if the last versions before it were never seen.
 func inDebt() predicate.Predicate {
 	owes := func(o client.Object) bool {
 		subject := notify.Of(o)
-		return subject != nil && !notify.Settled(subject.Announcements())
+		return subject != nil && notify.InDebt(subject)
 	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return owes(e.Object) },
 		UpdateFunc: func(e event.UpdateEvent) bool { return owes(e.ObjectOld) || owes(e.ObjectNew) },
-		DeleteFunc: func(e event.DeleteEvent) bool { return owes(e.Object) },
+		DeleteFunc: func(event.DeleteEvent) bool { return true },
 	}
 }
 
 // Reconcile records what became of the deliveries of the run or group, and hands over those that are due.
 func (r *Reconciler) Reconcile(ctx context.Context, name notify.Name) (ctrl.Result, error) {
-	seen, err := r.observe(ctx, name)
+	now := r.Clock.Now()
+	seen, err := r.observe(ctx, name, now)
 	if err != nil || seen == nil {
 		return ctrl.Result{}, err
 	}
-	now := r.Clock.Now()
 	decided := decide(seen, now)
 
-	err = r.record(ctx, seen.subject, decided.announcements)
+	err = r.record(ctx, seen, decided.announcements)
 	if apierrors.IsConflict(err) {
 		// Somebody wrote in between, or the answer says so.
 		return ctrl.Result{RequeueAfter: soon, Priority: new(0)}, nil
@@ -135,14 +154,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, name notify.Name) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	next := decided.next
 	for _, announcement := range decided.due {
-		r.courier.Send(seen.subject, announcement)
+		next = earliest(next, r.courier.Send(seen.subject, announcement))
 	}
-	if decided.next.IsZero() {
+	if next.IsZero() {
 		return ctrl.Result{}, nil
 	}
 	// Without a priority of its own what was found at the start would keep the low one of that first list for good.
-	return ctrl.Result{RequeueAfter: decided.next.Sub(now), Priority: new(0)}, nil
+	return ctrl.Result{RequeueAfter: next.Sub(now), Priority: new(0)}, nil
+}
+
+// earliest returns the earlier of two times, of which the zero one is never.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
 }
 
 // decision is what is to be on record, what is to be sent, and when to look again; the zero time if at no set time.
@@ -153,13 +181,17 @@ type decision struct {
 }
 
 func decide(s *snapshot, now time.Time) decision {
-	d := decision{announcements: notify.Withdraw(notify.Record(s.subject, s.results), s.queue)}
+	announcements := notify.Resend(s.subject, notify.Record(s.subject, s.results), now)
+	announcements = notify.Withdraw(s.subject, announcements, s.sources)
+	announcements = notify.GiveUpEarly(s.subject, announcements, s.tooMany)
+	d := decision{announcements: announcements}
 	d.due, d.next = notify.Plan(d.announcements, now)
 	return d
 }
 
 // record writes the announcements, if they changed, on the version of the subject that was read.
-func (r *Reconciler) record(ctx context.Context, subject notify.Subject, announcements []batchv1alpha1.Announcement) error {
+func (r *Reconciler) record(ctx context.Context, seen *snapshot, announcements []batchv1alpha1.Announcement) error {
+	subject := seen.subject
 	if equality.Semantic.DeepEqual(subject.Announcements(), announcements) {
 		return nil
 	}
@@ -168,11 +200,9 @@ func (r *Reconciler) record(ctx context.Context, subject notify.Subject, announc
 	if err := r.Client.Status().Update(ctx, next.Object()); err != nil {
 		return err
 	}
+	r.debts.Show(next)
 	for i, a := range announcements {
-		before := subject.Announcements()[i]
-		if a.State == batchv1alpha1.AnnouncementAbandoned && before.State != a.State {
-			ctrl.LoggerFrom(ctx).Info("announcement given up", "receiver", a.Receiver, "event", a.Event, "why", a.Message)
-		}
+		r.tell(ctx, seen, subject.Announcements()[i], a)
 	}
 	return nil
 }

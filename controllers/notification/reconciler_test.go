@@ -54,7 +54,7 @@ func TestEveryReceiverGetsTheEventAndTheRunShowsIt(t *testing.T) {
 
 func TestAFailedDeliveryIsMadeAgainWhenItIsDueAndNotBefore(t *testing.T) {
 	g := NewWithT(t)
-	ops := newReceiver(t, 503, 410)
+	ops := newReceiver(t, 503, 404)
 	queue := queueNaming("ops", ops.URL)
 	b := start(t, newAPI(queue, failedRun("nightly", queue)), interceptor.Funcs{})
 
@@ -80,7 +80,7 @@ func TestAFailedDeliveryIsMadeAgainWhenItIsDueAndNotBefore(t *testing.T) {
 	b.settle("nightly")
 	g.Expect(ops.ids()).To(Equal([]string{"uid-nightly/failed", "uid-nightly/failed", "uid-nightly/failed"}))
 	g.Expect(b.announcement("nightly", "ops")).To(Equal(batchv1alpha1.Announcement{
-		Receiver: "ops", Event: notify.EventFailed, State: batchv1alpha1.AnnouncementDelivered, Attempts: 3,
+		Receiver: "ops", Event: string(batchv1alpha1.EventRunFailed), State: batchv1alpha1.AnnouncementDelivered, Attempts: 3,
 	}))
 }
 
@@ -123,7 +123,7 @@ func TestANewManagerSendsWhatIsOwedAndNeverWhatWasDelivered(t *testing.T) {
 	<-arrived
 	b.stop()
 	g.Expect(b.announcement("nightly", "slow")).To(Equal(batchv1alpha1.Announcement{
-		Receiver: "slow", Event: notify.EventFailed, State: batchv1alpha1.AnnouncementOwed,
+		Receiver: "slow", Event: string(batchv1alpha1.EventRunFailed), State: batchv1alpha1.AnnouncementOwed,
 	}))
 
 	slow := newReceiver(t)
@@ -213,7 +213,7 @@ func TestWhatIsOwedToAReceiverThatWasRemovedIsGivenUp(t *testing.T) {
 		want string
 	}{
 		"the queue names it no more": {queueNaming(), "receiver ops was removed from queue main"},
-		"the queue was deleted":      {nil, "the queue was deleted"},
+		"the queue was deleted":      {nil, "queue main was deleted"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -314,21 +314,21 @@ func TestAParcelIsNotTriedWhenItsTurnComesTooLate(t *testing.T) {
 	withdrawn := failedRun("withdrawn", queueNaming("removed", "http://unused.test"))
 	b := start(t, newAPI(queue, delivered, withdrawn, failedRun("namesake", queue)), interceptor.Funcs{})
 	cases := map[string]notify.Parcel{
-		"it was delivered":         {Of: aRun("delivered"), UID: "uid-delivered", Receiver: "ops"},
-		"its receiver was removed": {Of: aRun("withdrawn"), UID: "uid-withdrawn", Receiver: "removed"},
-		"the run is a namesake":    {Of: aRun("namesake"), UID: "another", Receiver: "ops"},
-		"the group is gone":        {Of: aGroup("delivered"), UID: "uid-delivered", Receiver: "ops"},
-		"the run is gone":          {Of: aRun("gone"), UID: "uid-gone", Receiver: "ops"},
+		"it was delivered":         {Of: aRun("delivered"), UID: "uid-delivered", Destination: notify.Destination{Namespace: "team", Source: "main", Receiver: "ops"}},
+		"its receiver was removed": {Of: aRun("withdrawn"), UID: "uid-withdrawn", Destination: notify.Destination{Namespace: "team", Source: "main", Receiver: "removed"}},
+		"the run is a namesake":    {Of: aRun("namesake"), UID: "another", Destination: notify.Destination{Namespace: "team", Source: "main", Receiver: "ops"}},
+		"the group is gone":        {Of: aGroup("delivered"), UID: "uid-delivered", Destination: notify.Destination{Namespace: "team", Source: "main", Receiver: "ops"}},
+		"the run is gone":          {Of: aRun("gone"), UID: "uid-gone", Destination: notify.Destination{Namespace: "team", Source: "main", Receiver: "ops"}},
 	}
 	for name, p := range cases {
 		t.Run(name, func(t *testing.T) {
-			p.Queue, p.Event = "main", notify.EventFailed
+			p.Event = string(batchv1alpha1.EventRunFailed)
 			NewWithT(t).Expect(b.r.carry(t.Context(), p)).To(MatchError(notify.ErrNotTried))
 		})
 	}
 }
 
-func TestOnlyWhatIsInDebtAndItsLastChangeAreSeen(t *testing.T) {
+func TestOnlyWhatIsInDebtAndItsLastChangeAndDeletionsAreSeen(t *testing.T) {
 	queue := queueNaming("ops", "http://unused.test")
 	for _, owing := range []client.Object{failedRun("nightly", queue), failedGroup("nightly", queue)} {
 		settled := notify.Of(owing.DeepCopyObject())
@@ -349,7 +349,7 @@ func expectOnlyDebtSeen(g *WithT, owing, settled, bare client.Object) {
 	g.Expect(inDebt.Update(event.UpdateEvent{ObjectOld: owing, ObjectNew: settled})).To(BeTrue())
 	g.Expect(inDebt.Update(event.UpdateEvent{ObjectOld: settled, ObjectNew: settled})).To(BeFalse())
 	g.Expect(inDebt.Delete(event.DeleteEvent{Object: owing})).To(BeTrue())
-	g.Expect(inDebt.Delete(event.DeleteEvent{Object: settled})).To(BeFalse())
+	g.Expect(inDebt.Delete(event.DeleteEvent{Object: settled})).To(BeTrue(), "the version that owed may be the last one that was seen before")
 }
 
 func TestADayOfFailuresEndsInAbandonment(t *testing.T) {

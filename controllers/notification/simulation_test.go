@@ -60,7 +60,11 @@ func (w *world) RoundTrip(request *http.Request) (*http.Response, error) {
 	if status == http.StatusOK {
 		w.acks[receiver+" "+e.ID]++
 	}
-	return &http.Response{StatusCode: status, Body: http.NoBody, Request: request}, nil
+	header := http.Header{}
+	if status == http.StatusTooManyRequests {
+		header.Set("Retry-After", "7")
+	}
+	return &http.Response{StatusCode: status, Header: header, Body: http.NoBody, Request: request}, nil
 }
 
 func (w *world) stateOf(of notify.Name, receiver, event string) batchv1alpha1.AnnouncementState {
@@ -90,22 +94,20 @@ func (w *world) write(_ context.Context, write func() error) error {
 
 func TestEveryAnnouncementIsMadeUnderCrashesConflictsAndFailures(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		queue := queueNaming("ops", "http://ops", "audit", "http://audit")
-		objects, names := []client.Object{queue}, []notify.Name{}
+		from := notify.Sources{Queue: queueNaming("ops", "http://ops", "audit", "http://audit"), ScheduledJob: scheduleNaming("authors", "http://authors")}
+		objects, names := []client.Object{from.Queue, from.ScheduledJob}, []notify.Name{}
 		add := func(o notify.Object) {
 			objects, names = append(objects, o), append(names, notify.NameOf(notify.Of(o)))
 		}
 		for i := range rapid.IntRange(1, 3).Draw(rt, "runs") {
-			r := failedRun(fmt.Sprintf("object-%d", i), queue)
-			r.Status.Announcements = notify.Owed(r, queue, true)
-			add(r)
+			add(scheduledRun(fmt.Sprintf("object-%d", i), from))
 		}
 		for i := range rapid.IntRange(0, 2).Draw(rt, "groups") {
-			add(failedGroup(fmt.Sprintf("object-%d", i), queue))
+			add(scheduledGroup(fmt.Sprintf("object-%d", i), from))
 		}
 		w := &world{
 			api:     newAPI(objects...),
-			answers: rapid.SliceOfN(rapid.SampledFrom([]int{0, 200, 302, 503}), 0, 12).Draw(rt, "answers"),
+			answers: rapid.SliceOfN(rapid.SampledFrom([]int{0, 200, 302, 410, 429, 503}), 0, 12).Draw(rt, "answers"),
 			faults:  rapid.SliceOfN(rapid.IntRange(0, 2), 0, 8).Draw(rt, "faults"),
 			acks:    map[string]int{},
 		}
@@ -113,6 +115,9 @@ func TestEveryAnnouncementIsMadeUnderCrashesConflictsAndFailures(t *testing.T) {
 		steps := rapid.IntRange(1, 10).Draw(rt, "steps between restarts")
 
 		restarted := w.live(t, names, restarts, steps)
+		for n := 0; w.askAgain(t, names, n); n++ { // for what a receiver did not want
+			restarted += w.live(t, names, n%2, steps)
+		}
 
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -120,7 +125,7 @@ func TestEveryAnnouncementIsMadeUnderCrashesConflictsAndFailures(t *testing.T) {
 			rt.Error(v)
 		}
 		for _, name := range names {
-			for _, receiver := range []string{"ops", "audit"} {
+			for _, receiver := range []string{"ops", "audit", "authors"} {
 				for _, id := range eventsOf(name) {
 					acks := w.acks[receiver+" "+id]
 					if acks < 1 || acks > 1+restarted {
@@ -130,6 +135,26 @@ func TestEveryAnnouncementIsMadeUnderCrashesConflictsAndFailures(t *testing.T) {
 			}
 		}
 	})
+}
+
+// askAgain has everything sent again that was given up, and reports whether there was any.
+func (w *world) askAgain(t *testing.T, names []notify.Name, n int) (asked bool) {
+	t.Helper()
+	for _, name := range names {
+		s := notify.NewSubject(name.Kind)
+		if err := w.api.Get(t.Context(), name.NamespacedName, s.Object()); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(s.Announcements(), func(a batchv1alpha1.Announcement) bool { return a.State == batchv1alpha1.AnnouncementAbandoned }) {
+			continue
+		}
+		asked = true
+		s.Object().SetAnnotations(map[string]string{batchv1alpha1.AnnotationResend: fmt.Sprint(n)})
+		if err := w.api.Update(t.Context(), s.Object()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return asked
 }
 
 // eventsOf are the ids of the events of a run whose chain has failed for good, or of a failed group.
@@ -164,5 +189,5 @@ func (w *world) live(t *testing.T, names []notify.Name, restarts, steps int) int
 }
 
 func (w *world) settled(b *bench, names []notify.Name) bool {
-	return !slices.ContainsFunc(names, func(name notify.Name) bool { return !notify.Settled(b.subject(name).Announcements()) })
+	return !slices.ContainsFunc(names, func(name notify.Name) bool { return notify.InDebt(b.subject(name)) })
 }

@@ -34,7 +34,7 @@ func in(file, old, replacement string) []edit { return []edit{{file, old, replac
 // all returns the whole table, in the order of the sections of the design.
 func all() []mutant {
 	return slices.Concat(ofRuns(), ofAdmission(), ofRetries(), ofTakeover(), ofClaims(), ofWork(), ofOrphans(), ofSchedules(), ofDirectAccess(),
-		ofStartAndSilence(), ofNotifications())
+		ofStartAndSilence(), ofNotifications(), ofNews())
 }
 
 // named returns those of that name, all if it is empty.

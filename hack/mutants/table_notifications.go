@@ -8,7 +8,7 @@ func ofNotifications() []mutant {
 		{
 			name:  "dropped-after-an-error",
 			rule:  "§10: an announcement is retried with back-off for a day",
-			edits: in("internal/notify/plan.go", "	case a.Attempts >= fewestAttempts && attempt.At.Sub(endOf(s)) >= giveUpAfter:\n", "	case a.Attempts >= fewestAttempts:\n"),
+			edits: in("internal/notify/plan.go", "	case a.Attempts >= fewestAttempts && attempt.At.Sub(OwedSince(s, *a)) >= giveUpAfter:\n", "	case a.Attempts >= fewestAttempts:\n"),
 			pkg:   "./internal/notify", tests: []string{"TestAFailedAttemptIsRepeatedWithBackOffWithinADay"},
 		},
 		{
@@ -20,13 +20,13 @@ func ofNotifications() []mutant {
 		{
 			name:  "not-owed",
 			rule:  "§10: every terminal run is announced: what is owed is written with the outcome",
-			edits: in("controllers/jobrun/scope.go", "		r.Status.Announcements = notify.Owed(r, queue, forGood)\n", "		if forGood {\n			r.Status.Announcements = notify.Owed(r, queue, forGood)\n		}\n"),
+			edits: in("controllers/jobrun/scope.go", "		r.Status.Announcements = notify.Owed(r, sources, forGood)\n", "		if forGood {\n			r.Status.Announcements = notify.Owed(r, sources, forGood)\n		}\n"),
 			pkg:   "./controllers/jobrun", tests: []string{"TestARunThatIsCancelledBeforeItStartsEndsAtOnceAndIsAnnounced"},
 		},
 		{
 			name:  "permanent-failure-not-announced",
 			rule:  "§10: that a chain has failed for good is announced beside the failure",
-			edits: in("internal/notify/owed.go", "	if permanentlyFailed {\n", "	if permanentlyFailed && event != EventFailed {\n"),
+			edits: in("internal/notify/owed.go", "	if permanentlyFailed {\n", "	if permanentlyFailed && event != batchv1alpha1.EventRunFailed {\n"),
 			pkg:   "./internal/notify", tests: []string{"TestEveryReceiverIsOwedTheEndOfARun"},
 		},
 		{

@@ -53,10 +53,16 @@ func ofRuns() []mutant {
 			pkg:   "./internal/executor/job", tests: []string{"TestOutcome"},
 		},
 		{
+			name:  "chain-reopened",
+			rule:  "§3: what a chain has told of its end stays told when the run that told it is deleted",
+			edits: in("controllers/jobrun/chain.go", "err != nil || retry.Closed(s.run, list.Items)", "err != nil || (retry.Closed(s.run, list.Items) && s.run.Spec.Cancel)"),
+			pkg:   "./controllers/jobrun", tests: []string{"TestAChainThatHasCompletedStaysSoWhenItsRetryIsDeleted"},
+		},
+		{
 			name: "chain-not-told",
 			rule: "§3: the root's conditions tell how its chain ended",
-			edits: in("internal/retry/tell.go", "		if run.Attempt(m) > run.Attempt(latest) {\n			latest = m\n		}\n",
-				"		if run.Attempt(m) > run.Attempt(latest)+1 {\n			latest = m\n		}\n"),
+			edits: in("internal/retry/tell.go", "return cmp.Compare(run.Attempt(a), run.Attempt(b)) })",
+				"return cmp.Compare(min(run.Attempt(a), 1), min(run.Attempt(b), 1)) })"),
 			pkg: "./internal/retry", tests: []string{"TestTellTheRoot"},
 		},
 		{

@@ -25,12 +25,7 @@ func Explain(q *Queue, l Limits, book Book, uid types.UID, now time.Time) (Reaso
 	}
 	s := newSlots(q, l, book, now)
 	c := it.candidate()
-	if v := s.check(c); v.Refused {
-		return v.Reason, true
-	}
+	v := s.check(c)
 	s.decide(explainAhead)
-	if v := (place{}).Check(s, c); v.Refused {
-		return v.Reason, true
-	}
-	return Reason{Code: CodeNextInTurn, Message: "it is served in its turn"}, true
+	return s.reason(c, v), true
 }

@@ -137,14 +137,16 @@ func (q *Queue) place(it *item) {
 
 func (q *Queue) where(it *item) *lane {
 	switch {
-	case !it.waits() || it.assumed || it.need.standing != served:
+	case !it.waits() || it.assumed:
 		return nil
+	case it.need.standing != served:
+		return q.aside
 	case it.reservation() && it.entry.Active:
 		return q.active.lane(it.need.lane)
 	case it.reservation():
 		return q.pending.lane(it.need.lane)
 	case !it.entry.Confirmed || q.chains[it.chainUID].fenced:
-		return nil
+		return q.aside
 	case !it.entry.NotBefore.IsZero() && !it.due:
 		return q.parked
 	default:

@@ -18,12 +18,13 @@ type Queue struct {
 	limits *Limits // the types and resources by which the needs were judged; nil: not yet
 	gone   graves
 
-	// What waits and may be served is in at most one of these. Ready, active and pending are in the order of service, parked
-	// by NotBefore.
+	// What waits is in just one of these, but for what is assumed. Ready, active and pending are in the order of service,
+	// parked by NotBefore, and aside, which no decision looks at, is what cannot be admitted whatever the others do.
 	ready   *line
 	active  *line
 	pending *line
 	parked  *lane
+	aside   *lane
 
 	counts     Counts
 	use        use
@@ -57,6 +58,7 @@ func NewQueue() *Queue {
 	}
 	free := btree.NewFreeListG[*item](btree.DefaultFreeListSize)
 	q.ready, q.active, q.pending = newLine(byKey, free), newLine(byKey, free), newLine(byKey, free)
+	q.aside = &lane{tree: btree.NewWithFreeListG(treeDegree, byKey, free)}
 	q.parked = &lane{tree: btree.NewWithFreeListG(treeDegree, func(a, b *item) bool {
 		q.ops++
 		return cmp.Or(a.entry.NotBefore.Compare(b.entry.NotBefore), a.entry.Compare(b.entry.Key)) < 0

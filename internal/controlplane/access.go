@@ -23,29 +23,52 @@ import (
 // unlimited switches the client-side rate limit off: tests and tools must not wait for themselves.
 const unlimited = -1
 
-// adminConfig is the client configuration of a control plane of ours.
-func adminConfig(port int, ca *authority, admin pair) *clientcmdapi.Config {
+// Access is a client's access to a cluster.
+type Access struct {
+	home       string // the directory of kubeconfig files
+	config     *rest.Config
+	kubeconfig string
+	kubectl    string
+}
+
+// NewAccess writes a kubeconfig into a directory, and keeps its client's other files there.
+func NewAccess(config *clientcmdapi.Config, dir, kubectl string) (*Access, error) {
+	a := &Access{home: dir, kubeconfig: filepath.Join(dir, kubeconfigFile), kubectl: kubectl}
+	var err error
+	a.config, err = writeConfig(config, a.kubeconfig)
+	return a, err
+}
+
+// Config returns a client configuration with all rights and without a client-side rate limit. Each call returns a copy.
+func (a *Access) Config() *rest.Config { return rest.CopyConfig(a.config) }
+
+// Kubeconfig returns the path of a kubeconfig file with all rights.
+func (a *Access) Kubeconfig() string { return a.kubeconfig }
+
+// Kubectl returns a kubectl command against this cluster, not yet started.
+func (a *Access) Kubectl(ctx context.Context, args ...string) *exec.Cmd {
+	cache := filepath.Join(a.home, "kubectl-cache") // the default is in the user's home directory and would grow for ever
+	return exec.CommandContext(ctx, a.kubectl, append([]string{"--kubeconfig", a.kubeconfig, "--cache-dir", cache}, args...)...)
+}
+
+// ClientConfig is the configuration of a client of a cluster of ours, at a URL.
+func ClientConfig(server string, ca *Authority, user Pair) *clientcmdapi.Config {
 	const name = "reprise-local"
 	config := clientcmdapi.NewConfig()
 	config.Clusters[name] = &clientcmdapi.Cluster{
-		Server:                   fmt.Sprintf("https://127.0.0.1:%d", port),
-		CertificateAuthorityData: ca.cert,
+		Server:                   server,
+		CertificateAuthorityData: ca.Cert,
 	}
-	config.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: admin.cert, ClientKeyData: admin.key}
+	config.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: user.Cert, ClientKeyData: user.Key}
 	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	config.CurrentContext = name
 	return config
 }
 
 // use makes the configuration the one of this plane and writes its kubeconfig.
-func (p *Plane) use(config *clientcmdapi.Config) error {
-	p.kubeconfig = filepath.Join(p.dir, kubeconfigFile)
-	restConfig, err := writeConfig(config, p.kubeconfig)
-	if err != nil {
-		return err
-	}
-	p.config = restConfig
-	return nil
+func (p *Plane) use(config *clientcmdapi.Config) (err error) {
+	p.Access, err = NewAccess(config, p.dir, p.kubectl)
+	return err
 }
 
 // writeConfig writes a kubeconfig file and returns the client configuration it stands for.
@@ -70,16 +93,16 @@ func rawConfig(config *rest.Config) *rest.Config {
 
 // User returns access as another user, who has the rights that RBAC gives to the name and the groups and no others: the
 // administrator impersonates them, which works for any name, service accounts (system:serviceaccount:<ns>:<name>)
-// included, and on any cluster. The kubeconfig file exists until Stop.
-func (p *Plane) User(name string, groups ...string) (config *rest.Config, kubeconfig string, err error) {
-	loaded, err := clientcmd.LoadFromFile(p.kubeconfig)
+// included, and on any cluster. The kubeconfig file lies beside that of Kubeconfig.
+func (a *Access) User(name string, groups ...string) (config *rest.Config, kubeconfig string, err error) {
+	loaded, err := clientcmd.LoadFromFile(a.kubeconfig)
 	if err != nil {
 		return nil, "", err
 	}
 	for _, auth := range loaded.AuthInfos {
 		auth.Impersonate, auth.ImpersonateGroups = name, groups
 	}
-	file, err := os.CreateTemp(p.dir, kubeconfigFile+"-user-")
+	file, err := os.CreateTemp(a.home, kubeconfigFile+"-user-")
 	if err != nil {
 		return nil, "", err
 	}
@@ -104,7 +127,7 @@ func existingCluster(ctx context.Context, name string, o Options) (*Plane, error
 	if err != nil {
 		return nil, err
 	}
-	p := &Plane{existing: true, kubectl: path, ended: make(chan struct{})}
+	p := &Plane{Processes: NewProcesses(""), Access: &Access{kubectl: path}, existing: true}
 	err = p.makeDirs(o.Dir)
 	if err == nil {
 		err = p.use(config)

@@ -26,26 +26,37 @@ type Assets struct {
 	Kubectl string
 	// ControllerManager is the path of kube-controller-manager; empty when it was not asked for.
 	ControllerManager string
+	// Scheduler is the path of kube-scheduler; empty when it was not asked for.
+	Scheduler string
+	// Kubelet is the path of kubelet; empty when it was not asked for.
+	Kubelet string
 }
 
 // AssetOptions say what is needed.
 type AssetOptions struct {
 	// ControllerManager asks for kube-controller-manager too, which no download brings: it is built where it is missing.
 	ControllerManager bool
+	// Node asks for kube-scheduler and kubelet too, which no download brings either: they are what runs pods. Linux only.
+	Node bool
 	// Progress receives a line now and then while something is downloaded or built; nil means standard error.
 	Progress io.Writer
 }
 
 // EnsureAssets returns the binaries of a control plane. It looks in KUBEBUILDER_ASSETS, then in the store that
 // setup-envtest keeps, then lets setup-envtest download into that store, then builds from source into it, which takes
-// minutes once per machine. It is safe to be called by several processes at once: one works, the others wait. The error
-// names what was tried and what a person can do.
+// minutes once per machine. KUBERNETES=oldest asks for the oldest release that is supported instead of the newest. It is
+// safe to be called by several processes at once: one works, the others wait. The error names what was tried and what a
+// person can do.
 func EnsureAssets(ctx context.Context, o AssetOptions) (Assets, error) {
 	f, err := newFinder(o.Progress)
 	if err != nil {
 		return Assets{}, err
 	}
-	return f.find(ctx, o.ControllerManager)
+	found, err := f.find(ctx, o.ControllerManager)
+	if err == nil && o.Node {
+		err = f.addNode(ctx, &found)
+	}
+	return found, err
 }
 
 // finder decides where binaries come from. What it does to the machine is in its functions, so that tests can watch
@@ -53,7 +64,7 @@ func EnsureAssets(ctx context.Context, o AssetOptions) (Assets, error) {
 type finder struct {
 	assetsDir string // KUBEBUILDER_ASSETS
 	store     string
-	version   string // the version hack/controlplane builds, without the v
+	version   string // the version that can be built, without the v
 	platform  string
 
 	// probe runs a binary for its version.
@@ -77,7 +88,11 @@ func newFinder(progress io.Writer) (*finder, error) {
 	if err != nil {
 		return nil, err
 	}
-	version, err := pinnedVersion(root)
+	module, err := moduleOf(os.Getenv(releaseVariable))
+	if err != nil {
+		return nil, err
+	}
+	version, err := pinnedVersion(root, module)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +100,7 @@ func newFinder(progress io.Writer) (*finder, error) {
 	if err != nil {
 		return nil, err
 	}
-	source := &sources{root: root, version: version, say: say}
+	source := &sources{root: root, module: module, version: version, say: say}
 	return &finder{
 		assetsDir: os.Getenv("KUBEBUILDER_ASSETS"),
 		store:     store,
@@ -111,9 +126,18 @@ func (f *finder) find(ctx context.Context, withControllerManager bool) (Assets, 
 		Kubectl:   filepath.Join(dir, kubectl),
 	}
 	if withControllerManager {
-		found.ControllerManager, err = f.controllerManager(ctx, dir)
+		found.ControllerManager, err = f.extra(ctx, dir, controllerManager)
 	}
 	return found, err
+}
+
+// addNode adds what runs pods.
+func (f *finder) addNode(ctx context.Context, found *Assets) (err error) {
+	if found.Scheduler, err = f.extra(ctx, found.Dir, scheduler); err != nil {
+		return err
+	}
+	found.Kubelet, err = f.extra(ctx, found.Dir, kubelet)
+	return err
 }
 
 // base returns a directory with everything of envtestNames.
@@ -153,20 +177,21 @@ func (f *finder) base(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-// controllerManager returns kube-controller-manager for the API server in dir, beside it where that is ours to write.
-func (f *finder) controllerManager(ctx context.Context, dir string) (string, error) {
-	if f.check(ctx, dir, controllerManager) == nil {
-		return filepath.Join(dir, controllerManager), nil
+// extra returns a binary that no download brings, of the version of the API server in dir, beside it where that is ours to
+// write.
+func (f *finder) extra(ctx context.Context, dir, name string) (string, error) {
+	if f.check(ctx, dir, name) == nil {
+		return filepath.Join(dir, name), nil
 	}
-	if err := f.fits(ctx, dir); err != nil {
+	if err := f.fits(ctx, dir, name); err != nil {
 		return "", err
 	}
 	home := dir
 	if !f.inStore(dir) {
 		home = f.itemDir(f.version)
 	}
-	path := filepath.Join(home, controllerManager)
-	if f.check(ctx, home, controllerManager) == nil {
+	path := filepath.Join(home, name)
+	if f.check(ctx, home, name) == nil {
 		return path, nil
 	}
 	unlock, err := f.lockStore(ctx)
@@ -174,24 +199,24 @@ func (f *finder) controllerManager(ctx context.Context, dir string) (string, err
 		return "", err
 	}
 	defer unlock()
-	if f.check(ctx, home, controllerManager) == nil {
+	if f.check(ctx, home, name) == nil {
 		return path, nil
 	}
-	if err := f.built(ctx, home, controllerManager); err != nil {
-		return "", fmt.Errorf("%s is in no download and could not be built: %w\n%s", controllerManager, err, advice)
+	if err := f.built(ctx, home, name); err != nil {
+		return "", fmt.Errorf("%s is in no download and could not be built: %w\n%s", name, err, advice)
 	}
 	return path, nil
 }
 
-// fits refuses a controller manager of another minor than the API server's: a newer one uses what that server lacks.
-func (f *finder) fits(ctx context.Context, dir string) error {
+// fits refuses a binary of another minor than the API server's: a newer one uses what that server lacks.
+func (f *finder) fits(ctx context.Context, dir, name string) error {
 	server, err := f.probe(ctx, kubeAPIServer, filepath.Join(dir, kubeAPIServer))
 	if err != nil {
 		return err
 	}
 	if minor(server) != minor(f.version) {
 		return fmt.Errorf("%s has kube-apiserver %s and no %s, and the one this project builds is %s: "+
-			"put a matching one there, or unset KUBEBUILDER_ASSETS", dir, server, controllerManager, f.version)
+			"put a matching one there, or unset KUBEBUILDER_ASSETS", dir, server, name, f.version)
 	}
 	return nil
 }

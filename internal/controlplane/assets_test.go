@@ -356,3 +356,22 @@ func TestAControllerManagerOfAnotherMinorThanTheServerIsRefused(t *testing.T) {
 	}
 	w.wantBuilt()
 }
+
+func TestWhatRunsPodsIsBuiltOnceAndOnlyWhenItIsAskedFor(t *testing.T) {
+	w := newWorld(t)
+	w.downloaded = "1.37.0"
+	for range 2 {
+		found := w.mustFind(false)
+		if found.Scheduler != "" || found.Kubelet != "" {
+			t.Errorf("nobody asked for %q and %q", found.Scheduler, found.Kubelet)
+		}
+		if err := w.addNode(t.Context(), &found); err != nil {
+			t.Fatal(err)
+		}
+		home := w.itemDir("1.37.0")
+		if found.Scheduler != filepath.Join(home, scheduler) || found.Kubelet != filepath.Join(home, kubelet) {
+			t.Errorf("found %q and %q", found.Scheduler, found.Kubelet)
+		}
+	}
+	w.wantBuilt(scheduler, kubelet)
+}

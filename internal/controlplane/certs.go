@@ -17,19 +17,23 @@ import (
 // validity is how long the certificates of a throw-away control plane hold: longer than anybody keeps one up.
 const validity = 365 * 24 * time.Hour
 
-// pair is a certificate and its key, PEM encoded.
-type pair struct {
-	cert, key []byte
+// Pair is a certificate and its key, PEM encoded.
+type Pair struct {
+	// Cert is the certificate.
+	Cert []byte
+	// Key is its private key.
+	Key []byte
 }
 
-// authority is a certificate authority that lives as long as its control plane.
-type authority struct {
-	pair
+// Authority is a certificate authority that lives as long as its control plane.
+type Authority struct {
+	Pair
 	parsed *x509.Certificate
 	signer *ecdsa.PrivateKey
 }
 
-func newAuthority(now time.Time) (*authority, error) {
+// NewAuthority makes an authority.
+func NewAuthority(now time.Time) (*Authority, error) {
 	template := newTemplate(now, pkix.Name{CommonName: "reprise local control plane"})
 	template.IsCA = true
 	template.BasicConstraintsValid = true
@@ -42,48 +46,49 @@ func newAuthority(now time.Time) (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	block, _ := pem.Decode(issued.cert)
+	block, _ := pem.Decode(issued.Cert)
 	parsed, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
 		return nil, err
 	}
-	return &authority{pair: issued, parsed: parsed, signer: signer}, nil
+	return &Authority{Pair: issued, parsed: parsed, signer: signer}, nil
 }
 
-// server issues the certificate of something that listens on loopback.
-func (a *authority) server(now time.Time) (pair, error) {
+// Server issues the certificate of an API server, which clients know as localhost, 127.0.0.1, the name of Kubernetes' service
+// and at the given addresses.
+func (a *Authority) Server(now time.Time, addresses ...net.IP) (Pair, error) {
 	template := newTemplate(now, pkix.Name{CommonName: kubeAPIServer})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	template.DNSNames = []string{"localhost", "kubernetes.default.svc"}
-	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	template.IPAddresses = append([]net.IP{net.IPv4(127, 0, 0, 1)}, addresses...)
 	return a.issue(template)
 }
 
-// client issues the certificate of a user: Kubernetes reads the name from CN and the groups from O.
-func (a *authority) client(now time.Time, user string, groups ...string) (pair, error) {
+// Client issues the certificate of a user: Kubernetes reads the name from CN and the groups from O.
+func (a *Authority) Client(now time.Time, user string, groups ...string) (Pair, error) {
 	template := newTemplate(now, pkix.Name{CommonName: user, Organization: groups})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	return a.issue(template)
 }
 
-func (a *authority) issue(template *x509.Certificate) (pair, error) {
+func (a *Authority) issue(template *x509.Certificate) (Pair, error) {
 	key, err := newKey()
 	if err != nil {
-		return pair{}, err
+		return Pair{}, err
 	}
 	return sign(template, a.parsed, key, a.signer)
 }
 
-func sign(template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) (pair, error) {
+func sign(template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) (Pair, error) {
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
 	if err != nil {
-		return pair{}, err
+		return Pair{}, err
 	}
 	encoded, err := encodeKey(key)
 	if err != nil {
-		return pair{}, err
+		return Pair{}, err
 	}
-	return pair{cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key: encoded}, nil
+	return Pair{Cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), Key: encoded}, nil
 }
 
 func newTemplate(now time.Time, subject pkix.Name) *x509.Certificate {
@@ -94,6 +99,15 @@ func newTemplate(now time.Time, subject pkix.Name) *x509.Certificate {
 		NotAfter:     now.Add(validity),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 	}
+}
+
+// NewSigningKey returns a key for the tokens of service accounts, PEM encoded.
+func NewSigningKey() ([]byte, error) {
+	key, err := newKey()
+	if err != nil {
+		return nil, err
+	}
+	return encodeKey(key)
 }
 
 func newKey() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }

@@ -17,6 +17,8 @@ const (
 	kubeAPIServer     = "kube-apiserver"
 	kubectl           = "kubectl"
 	controllerManager = "kube-controller-manager"
+	scheduler         = "kube-scheduler"
+	kubelet           = "kubelet"
 )
 
 // component says how one binary is built and how it tells its version.
@@ -25,13 +27,14 @@ type component struct {
 	versionArgs []string
 }
 
-// components lists everything hack/controlplane can build. A binary that a later test needs (kube-scheduler, kubelet)
-// is one more line here and one more tool line in hack/controlplane/go.mod.
+// components lists everything hack/controlplane can build: one line here and one tool line in its go.mod for each.
 var components = map[string]component{
 	etcd:              {pkg: "go.etcd.io/etcd/server/v3", versionArgs: []string{"--version"}},
 	kubeAPIServer:     {pkg: "k8s.io/kubernetes/cmd/kube-apiserver", versionArgs: []string{"--version"}},
 	kubectl:           {pkg: "k8s.io/kubernetes/cmd/kubectl", versionArgs: []string{"version", "--client"}},
 	controllerManager: {pkg: "k8s.io/kubernetes/cmd/kube-controller-manager", versionArgs: []string{"--version"}},
+	scheduler:         {pkg: "k8s.io/kubernetes/cmd/kube-scheduler", versionArgs: []string{"--version"}},
+	kubelet:           {pkg: "k8s.io/kubernetes/cmd/kubelet", versionArgs: []string{"--version"}},
 }
 
 // envtestNames are the binaries that a setup-envtest download brings.

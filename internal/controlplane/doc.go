@@ -9,5 +9,7 @@
 //
 // Kill, Pause, Continue and Restart do to its processes what tests of crashes need.
 //
+// Its parts (Processes, Access, Authority and the binaries) serve internal/realnode too, which adds a node with pods.
+//
 // The package is support for tests and tools. Nothing that is shipped imports it.
 package controlplane

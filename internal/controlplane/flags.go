@@ -30,9 +30,9 @@ const (
 	etcdDataDir    = "etcd"
 )
 
-// etcdFlags make a single member that clients reach by a socket file. The peer address is unused; port 0 lets the kernel
-// choose, and etcd wants a port in the address it advertises.
-func etcdFlags(dir, socket string, fsync bool) []string {
+// EtcdFlags are those of a store of one member, with its data below dir, that clients reach by a socket file. The peer
+// address is unused; port 0 lets the kernel choose, and etcd wants a port in the address it advertises.
+func EtcdFlags(dir, socket string, fsync bool) []string {
 	flags := []string{
 		"--data-dir=" + filepath.Join(dir, etcdDataDir),
 		"--listen-client-urls=" + socketURL(socket),

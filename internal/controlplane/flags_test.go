@@ -11,7 +11,7 @@ import (
 func TestNothingListensBeyondLoopback(t *testing.T) {
 	for name, tc := range map[string]struct{ flags, want []string }{
 		"etcd": {
-			etcdFlags("/d", "/s/etcd.sock", false),
+			EtcdFlags("/d", "/s/etcd.sock", false),
 			[]string{"--listen-client-urls=unix:///s/etcd.sock", "--listen-peer-urls=http://127.0.0.1:0"},
 		},
 		"kube-apiserver": {
@@ -45,7 +45,7 @@ func TestFurtherFlagsAndControllersAreAdded(t *testing.T) {
 
 func TestEtcdIsDurableOnRequestOnly(t *testing.T) {
 	const flag = "--unsafe-no-fsync"
-	if !slices.Contains(etcdFlags("/d", "/s", false), flag) || slices.Contains(etcdFlags("/d", "/s", true), flag) {
+	if !slices.Contains(EtcdFlags("/d", "/s", false), flag) || slices.Contains(EtcdFlags("/d", "/s", true), flag) {
 		t.Errorf("%s does not follow the option", flag)
 	}
 }

@@ -24,7 +24,7 @@ const (
 
 // Kill ends a process at once, as a crash does (SIGKILL), and waits for its end. Err and Ended do not report it. To kill what
 // was killed before changes nothing; what has ended by itself is an error that says why.
-func (p *Plane) Kill(name string) error {
+func (p *Processes) Kill(name string) error {
 	p.mu.Lock()
 	i, err := p.find(name)
 	if err != nil {
@@ -45,7 +45,7 @@ const stopTimeout = 10 * time.Second
 
 // Pause makes a process stand still until Continue (SIGSTOP), and returns when it does. Its connections stay open and are not
 // answered.
-func (p *Plane) Pause(name string) error {
+func (p *Processes) Pause(name string) error {
 	child, err := p.signal(name, syscall.SIGSTOP)
 	if err != nil {
 		return err
@@ -64,12 +64,12 @@ func (p *Plane) Pause(name string) error {
 }
 
 // Continue lets a process go on that Pause has stopped (SIGCONT). It changes nothing for one that runs.
-func (p *Plane) Continue(name string) error {
+func (p *Processes) Continue(name string) error {
 	_, err := p.signal(name, syscall.SIGCONT)
 	return err
 }
 
-func (p *Plane) signal(name string, s os.Signal) (*process, error) {
+func (p *Processes) signal(name string, s os.Signal) (*process, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i, err := p.find(name)
@@ -87,7 +87,7 @@ func (p *Plane) signal(name string, s os.Signal) (*process, error) {
 // when the process answers: the API server on /readyz, for which it needs etcd; etcd at its socket, before the API server may
 // have found it again; the controller manager as soon as it has started. Until then its end is reported here, and not by Err
 // and Ended. ctx bounds the wait.
-func (p *Plane) Restart(ctx context.Context, name string) error {
+func (p *Processes) Restart(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for {
@@ -117,7 +117,7 @@ func (p *Plane) Restart(ctx context.Context, name string) error {
 }
 
 // again starts the program of a process that has ended.
-func (p *Plane) again(name string) (*process, func(context.Context) error, error) {
+func (p *Processes) again(name string) (*process, func(context.Context) error, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i, err := p.find(name)
@@ -125,18 +125,18 @@ func (p *Plane) again(name string) (*process, func(context.Context) error, error
 		return nil, nil, err
 	}
 	what := p.programs[i]
-	child, err := startProcess(p.dir, what.name, what.path, what.args)
+	child, err := startProcess(p.dir, what.Name, what.Path, what.Args)
 	if err != nil {
 		return nil, nil, err
 	}
 	child.asked.Store(true)
 	p.processes[i] = child
-	return child, what.ready, nil
+	return child, what.Ready, nil
 }
 
 // find returns the index of a program. The caller holds the lock.
-func (p *Plane) find(name string) (int, error) {
-	i := slices.IndexFunc(p.programs, func(what *program) bool { return what.name == name })
+func (p *Processes) find(name string) (int, error) {
+	i := slices.IndexFunc(p.programs, func(what *Program) bool { return what.Name == name })
 	switch {
 	case p.stopped:
 		return 0, errors.New("the control plane was stopped")

@@ -14,13 +14,6 @@ import (
 	"sync/atomic"
 )
 
-// program is one binary of a control plane: how it is run, and how it shows that it works.
-type program struct {
-	name, path string
-	args       []string
-	ready      func(context.Context) error
-}
-
 // process is a running child. It dies with this process where the kernel can promise that (Linux).
 type process struct {
 	name    string

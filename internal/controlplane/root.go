@@ -33,9 +33,9 @@ func Root() (string, error) {
 	}
 }
 
-// pinnedVersion is the version of Kubernetes that hack/controlplane builds: its go.mod is the one place that says it.
-func pinnedVersion(root string) (string, error) {
-	path := filepath.Join(root, "hack", "controlplane", "go.mod")
+// pinnedVersion is the version of Kubernetes that a module below hack builds: its go.mod is the one place that says it.
+func pinnedVersion(root, module string) (string, error) {
+	path := filepath.Join(root, module, "go.mod")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return "", err

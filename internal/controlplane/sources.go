@@ -28,6 +28,7 @@ const (
 // sources gets binaries from outside.
 type sources struct {
 	root    string
+	module  string // what builds Kubernetes, below root
 	version string
 	say     func(format string, args ...any)
 	// index is where setup-envtest learns what can be downloaded; empty means the place it knows itself.
@@ -82,7 +83,7 @@ func setupEnvtest(ctx context.Context, limit time.Duration, tool, verb string, f
 
 // build makes one binary from source.
 func (s *sources) build(ctx context.Context, name, dir string) error {
-	return s.goBuild(ctx, filepath.Join("hack", "controlplane"), versionStamps(s.version), filepath.Join(dir, name), components[name].pkg)
+	return s.goBuild(ctx, s.module, versionStamps(s.version), filepath.Join(dir, name), components[name].pkg)
 }
 
 // versionStamps are the linker flags that make Kubernetes' binaries tell their version. There is no build date in them:

@@ -51,40 +51,69 @@ func TestAFailedBuildSaysWhy(t *testing.T) {
 	}
 }
 
-// The binaries have to serve the API that the product is compiled against, and all staging modules have to be of one
-// release, or the build mixes two.
-func TestTheBinariesAreOfTheReleaseThatTheProductUses(t *testing.T) {
-	root, err := Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	version, err := pinnedVersion(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, release, _ := strings.Cut(version, ".") // 1.37.1 and v0.37.1
-	read := func(path ...string) string {
-		data, err := os.ReadFile(filepath.Join(append([]string{root}, path...)...))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(data)
-	}
-	product := regexp.MustCompile(`(?m)^\s*k8s\.io/api v0\.(\d+)\.`).FindStringSubmatch(read("go.mod"))
+// The newest binaries have to serve the API that the product is compiled against, and all staging modules have to be of
+// one release, or the build mixes two.
+func TestTheNewestBinariesAreOfTheReleaseThatTheProductUses(t *testing.T) {
+	version := stagingOf(t, "newest")
+	product := regexp.MustCompile(`(?m)^\s*k8s\.io/api v0\.(\d+)\.`).FindStringSubmatch(repositoryFile(t, "go.mod"))
 	if len(product) == 0 {
 		t.Fatal("the product does not use k8s.io/api")
 	}
 	if "1."+product[1] != minor(version) {
 		t.Errorf("the product uses k8s.io/api v0.%s, the control plane is %s", product[1], version)
 	}
+}
+
+func TestTheOldestBinariesAreOfOneEarlierRelease(t *testing.T) {
+	if oldest, newest := stagingOf(t, "oldest"), stagingOf(t, "newest"); minor(oldest) >= minor(newest) {
+		t.Errorf("the oldest is %s, the newest %s", oldest, newest)
+	}
+}
+
+func TestAnUnknownReleaseIsRefused(t *testing.T) {
+	if module, err := moduleOf("1.30"); err == nil || !strings.Contains(err.Error(), "newest or oldest") {
+		t.Errorf("got %q and the error %v", module, err)
+	}
+}
+
+// stagingOf returns the version of a release, once all staging modules of its build are found to be of it.
+func stagingOf(t *testing.T, release string) string {
+	t.Helper()
+	module, err := moduleOf(release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, err := pinnedVersion(root, module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, number, _ := strings.Cut(version, ".") // 1.37.1 and v0.37.1
 	staging := regexp.MustCompile(`(?m)^\s*(k8s\.io/\S+) => (k8s\.io/\S+) v0\.(\S+)$`).
-		FindAllStringSubmatch(read("hack", "controlplane", "go.mod"), -1)
+		FindAllStringSubmatch(repositoryFile(t, module, "go.mod"), -1)
 	if len(staging) == 0 {
 		t.Fatal("no staging module is replaced")
 	}
 	for _, s := range staging {
-		if s[1] != s[2] || s[3] != release {
-			t.Errorf("staging module %s is replaced by %s v0.%s, want v0.%s", s[1], s[2], s[3], release)
+		if s[1] != s[2] || s[3] != number {
+			t.Errorf("staging module %s is replaced by %s v0.%s, want v0.%s", s[1], s[2], s[3], number)
 		}
 	}
+	return version
+}
+
+func repositoryFile(t *testing.T, path ...string) string {
+	t.Helper()
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(append([]string{root}, path...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }

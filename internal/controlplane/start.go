@@ -42,7 +42,7 @@ func (p *Plane) start(ctx context.Context, assets Assets, o Options) error {
 	if err := p.startEtcd(ctx, assets.Etcd, socket, o.Fsync); err != nil {
 		return err
 	}
-	admin, err := ca.client(now, "reprise-admin", "system:masters")
+	admin, err := ca.Client(now, "reprise-admin", "system:masters")
 	if err != nil {
 		return err
 	}
@@ -83,24 +83,20 @@ func (p *Plane) makeDirs(dir string) error {
 
 // writeSecrets makes a new authority and the files of the API server. They are new at every start: the only clients are
 // those that read the new kubeconfig.
-func (p *Plane) writeSecrets(now time.Time) (*authority, error) {
-	ca, err := newAuthority(now)
+func (p *Plane) writeSecrets(now time.Time) (*Authority, error) {
+	ca, err := NewAuthority(now)
 	if err != nil {
 		return nil, err
 	}
-	server, err := ca.server(now)
+	server, err := ca.Server(now)
 	if err != nil {
 		return nil, err
 	}
-	signer, err := newKey()
+	signer, err := NewSigningKey()
 	if err != nil {
 		return nil, err
 	}
-	signerPEM, err := encodeKey(signer)
-	if err != nil {
-		return nil, err
-	}
-	files := map[string][]byte{caFile: ca.cert, serverCertFile: server.cert, serverKeyFile: server.key, signerKeyFile: signerPEM}
+	files := map[string][]byte{caFile: ca.Cert, serverCertFile: server.Cert, serverKeyFile: server.Key, signerKeyFile: signer}
 	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(p.dir, name), data, 0o600); err != nil {
 			return nil, err
@@ -110,7 +106,7 @@ func (p *Plane) writeSecrets(now time.Time) (*authority, error) {
 }
 
 func (p *Plane) startEtcd(ctx context.Context, path, socket string, fsync bool) error {
-	_, err := p.run(ctx, program{etcd, path, etcdFlags(p.dir, socket, fsync), func(ctx context.Context) error {
+	_, err := p.run(ctx, Program{etcd, path, EtcdFlags(p.dir, socket, fsync), func(ctx context.Context) error {
 		connection, err := new(net.Dialer).DialContext(ctx, "unix", socket)
 		if err != nil {
 			return err
@@ -121,48 +117,28 @@ func (p *Plane) startEtcd(ctx context.Context, path, socket string, fsync bool) 
 }
 
 // startAPIServer chooses a free port. Between the choice and the use somebody else may take it, hence the attempts.
-func (p *Plane) startAPIServer(ctx context.Context, path, socket string, ca *authority, admin pair, more []string) error {
+func (p *Plane) startAPIServer(ctx context.Context, path, socket string, ca *Authority, admin Pair, more []string) error {
 	for attempt := 1; ; attempt++ {
 		port, err := freePort(ctx)
 		if err != nil {
 			return err
 		}
-		if err := p.use(adminConfig(port, ca, admin)); err != nil {
+		if err := p.use(ClientConfig(fmt.Sprintf("https://127.0.0.1:%d", port), ca, admin)); err != nil {
 			return err
 		}
-		child, err := p.run(ctx, program{kubeAPIServer, path, apiServerFlags(p.dir, socket, port, more), p.get("/readyz")})
+		child, err := p.run(ctx, Program{kubeAPIServer, path, apiServerFlags(p.dir, socket, port, more), p.get("/readyz")})
 		if err == nil || child == nil || attempt == portAttempts || !child.portTaken() {
 			return err
 		}
-		p.programs, p.processes = p.programs[:len(p.programs)-1], p.processes[:len(p.processes)-1]
+		p.forget()
 	}
 }
 
 // startControllerManager returns when a controller has shown that it works: the account it makes in every namespace.
 func (p *Plane) startControllerManager(ctx context.Context, path string, more []string) error {
 	ready := p.get("/api/v1/namespaces/default/serviceaccounts/default")
-	_, err := p.run(ctx, program{controllerManager, path, controllerManagerFlags(p.kubeconfig, more), ready})
+	_, err := p.run(ctx, Program{controllerManager, path, controllerManagerFlags(p.kubeconfig, more), ready})
 	return err
-}
-
-// run starts a program that Stop ends, and returns when it is ready.
-func (p *Plane) run(ctx context.Context, what program) (*process, error) {
-	child, err := startProcess(p.dir, what.name, what.path, what.args)
-	if err != nil {
-		return nil, err
-	}
-	p.programs, p.processes = append(p.programs, &what), append(p.processes, child)
-	return child, waitFor(ctx, child, what.ready)
-}
-
-// watch closes ended when the process ends without being asked.
-func (p *Plane) watch(child *process) {
-	go func() {
-		<-child.done
-		if !child.asked.Load() {
-			p.endedOnce.Do(func() { close(p.ended) })
-		}
-	}()
 }
 
 // get returns a test that passes when the API server answers the path with success.

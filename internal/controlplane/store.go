@@ -34,6 +34,9 @@ func storeDir(goos string, getenv func(string) string) (string, error) {
 	return filepath.Join(data, "kubebuilder-envtest"), nil
 }
 
+// StoreDir is the directory of everything that is built or fetched once per machine.
+func StoreDir() (string, error) { return storeDir(runtime.GOOS, os.Getenv) }
+
 // platform is the suffix of the store's directories: linux-amd64.
 func platform() string { return runtime.GOOS + "-" + runtime.GOARCH }
 

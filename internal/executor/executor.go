@@ -38,6 +38,11 @@ type Evidence struct {
 	// Confirmable says, of work that has not Stopped, that nothing more of it can begin as far as can be seen, and that the
 	// end of the rest may never be seen: a person's word that it is gone counts.
 	Confirmable bool
+	// Due is when the first of what still lives should have ended by the grace it was given. Zero: it was given none.
+	Due time.Time
+	// EndedAt is when the last pod of work that is not over yet has ended: its outcome is about to be known. Zero: something
+	// lives, or nothing has ended.
+	EndedAt time.Time
 	// LastSign is when the work last gave a sign of life of its own, by the clock of this process. Zero if the executor
 	// knows of none: that work merely exists is none.
 	LastSign time.Time

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/bounded"
 )
 
 // ofGroup are the condition types of a group. What does not hold is left out, not False.
@@ -27,7 +28,7 @@ func show(s *batchv1alpha1.JobGroupStatus, generation int64, o *Obstacle, now ti
 	reason, message := cmp.Or(s.Reason, string(s.Phase)), s.Message
 	stuck := o != nil && !over
 	if stuck {
-		reason, message = o.Reason, bounded(o.Message, 1024)
+		reason, message = o.Reason, bounded.Text(o.Message, 1024)
 	}
 	holds := map[string]bool{
 		batchv1alpha1.ConditionComplete:    over && !failed,

@@ -67,6 +67,9 @@ func Decide(s Snapshot, now time.Time) Decision {
 	d := Decision{Status: *g.Status.DeepCopy()}
 	if g.Status.Phase.Terminal() {
 		d.Status.ObservedGeneration = g.Generation
+		for i := range d.Status.Conditions {
+			d.Status.Conditions[i].ObservedGeneration = g.Generation
+		}
 		return d
 	}
 	members := standings(s)

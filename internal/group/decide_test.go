@@ -201,8 +201,9 @@ func TestAnEditOfAGroupThatHasEndedIsSeen(t *testing.T) {
 	group := aGroup(told(completed, completed, completed), in("Completed"), func(g *batchv1alpha1.JobGroup) {
 		g.Generation = 7
 		g.Status.FinishedAt = &metav1.Time{Time: noon}
+		show(&g.Status, 6, nil, noon)
 	})
 	d := Decide(Snapshot{Group: group}, noon.Add(time.Hour))
-	group.Status.ObservedGeneration = 7
+	group.Status.ObservedGeneration, group.Status.Conditions[0].ObservedGeneration = 7, 7
 	g.Expect(d).To(Equal(Decision{Status: group.Status}))
 }

@@ -4,6 +4,7 @@ package group
 
 import (
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/bounded"
 	"reprise.dev/reprise/internal/creator"
 )
 
@@ -35,7 +36,7 @@ func rest(s Snapshot, members []Standing) *batchv1alpha1.Halt {
 		return halt
 	}
 	if s.Creator.Answer == creator.Refused {
-		return &batchv1alpha1.Halt{Phase: batchv1alpha1.JobRunSkipped, Reason: s.Creator.Reason, Message: bounded(s.Creator.Message, 400)}
+		return &batchv1alpha1.Halt{Phase: batchv1alpha1.JobRunSkipped, Reason: s.Creator.Reason, Message: bounded.Text(s.Creator.Message, 400)}
 	}
 	if s.Group.Status.Halt != nil {
 		return s.Group.Status.Halt

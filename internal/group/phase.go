@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/bounded"
 )
 
 // phase returns where the group stands, and why. The halt is what its members were asked to end as, nil if nothing was.
@@ -21,9 +22,9 @@ func phase(g *batchv1alpha1.JobGroup, members []Standing, halt *batchv1alpha1.Ha
 	case !allSettled(members):
 		return underWay(g, members, halt)
 	case len(failed) == 1:
-		return batchv1alpha1.JobGroupFailed, batchv1alpha1.ReasonMemberFailed, bounded(haveFailed(failed)+": "+failed[0].Message, 1024)
+		return batchv1alpha1.JobGroupFailed, batchv1alpha1.ReasonMemberFailed, bounded.Text(haveFailed(failed)+": "+failed[0].Message, 1024)
 	case len(failed) > 1:
-		return batchv1alpha1.JobGroupFailed, batchv1alpha1.ReasonMemberFailed, bounded(haveFailed(failed), 1024)
+		return batchv1alpha1.JobGroupFailed, batchv1alpha1.ReasonMemberFailed, bounded.Text(haveFailed(failed), 1024)
 	case slices.ContainsFunc(members, func(m Standing) bool { return m.Reason == batchv1alpha1.ReasonMemberFailed }):
 		return batchv1alpha1.JobGroupFailed, batchv1alpha1.ReasonMemberFailed, "the failure of a member has ended others; its retry has succeeded since: " + count(members)
 	case asked != nil:
@@ -45,7 +46,7 @@ func underWay(g *batchv1alpha1.JobGroup, members []Standing, halt *batchv1alpha1
 	case asked != nil:
 		return batchv1alpha1.JobGroupCancelling, cancelReason(asked), cancelMessage(asked) + ", its members are being stopped: " + count(members)
 	case halt != nil:
-		return batchv1alpha1.JobGroupRunning, halt.Reason, bounded(fmt.Sprintf("the rest is %s: %s", halt.Message, count(members)), 1024)
+		return batchv1alpha1.JobGroupRunning, halt.Reason, bounded.Text(fmt.Sprintf("the rest is %s: %s", halt.Message, count(members)), 1024)
 	case g.Status.Phase != batchv1alpha1.JobGroupRunning && !slices.ContainsFunc(members, begun):
 		return batchv1alpha1.JobGroupPending, "", ""
 	default:

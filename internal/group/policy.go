@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/bounded"
 )
 
 // FailurePolicy says what the failure of members does to the rest.
@@ -56,6 +57,6 @@ func haveFailed(failed []Standing) string {
 
 // because returns the halt of a policy. What it says goes before the words of the run controller on how far the run had come.
 func because(failed []Standing, phase batchv1alpha1.JobRunPhase, verb string) *batchv1alpha1.Halt {
-	message := bounded(fmt.Sprintf("%s because %s", verb, haveFailed(failed)), 400)
+	message := bounded.Text(fmt.Sprintf("%s because %s", verb, haveFailed(failed)), 400)
 	return &batchv1alpha1.Halt{Phase: phase, Reason: batchv1alpha1.ReasonMemberFailed, Message: message}
 }

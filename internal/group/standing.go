@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/bounded"
 	"reprise.dev/reprise/internal/history"
 	"reprise.dev/reprise/internal/retry"
 	"reprise.dev/reprise/internal/run"
@@ -85,7 +86,7 @@ func stand(told batchv1alpha1.GroupMemberStatus, c history.Chain, alive bool) St
 }
 
 func (s *Standing) tell(phase batchv1alpha1.GroupMemberPhase, reason, message string) {
-	s.Phase, s.Reason, s.Message = phase, bounded(reason, 64), bounded(message, 512)
+	s.Phase, s.Reason, s.Message = phase, bounded.Text(reason, 64), bounded.Text(message, 512)
 }
 
 // wait tells of a member whose latest run waits, or is to be followed by one that does.
@@ -153,12 +154,4 @@ func latest(c history.Chain) *batchv1alpha1.JobRun {
 		}
 	}
 	return last
-}
-
-// bounded cuts a text to what the API accepts.
-func bounded(text string, most int) string {
-	if r := []rune(text); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return text
 }

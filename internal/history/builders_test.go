@@ -84,6 +84,14 @@ func owing(r *batchv1alpha1.JobRun) {
 	r.Status.Announcements = []batchv1alpha1.Announcement{{Receiver: "r", State: batchv1alpha1.AnnouncementOwed}}
 }
 
+func givenUp(r *batchv1alpha1.JobRun) {
+	r.Status.Announcements = []batchv1alpha1.Announcement{{Receiver: "r", State: batchv1alpha1.AnnouncementAbandoned}}
+}
+
+func askedFor(r *batchv1alpha1.JobRun) {
+	r.Annotations = map[string]string{batchv1alpha1.AnnotationResend: "please"}
+}
+
 func ttl(seconds int32) option {
 	return func(r *batchv1alpha1.JobRun) { r.Spec.TTLSecondsAfterFinished = &seconds }
 }

@@ -37,7 +37,7 @@ func (g Group) RemovableAt(now time.Time) time.Time {
 	at := latest(g.SettledAt(), g.Object.Status.StartedAt)
 	at = latest(at, &g.Object.CreationTimestamp)
 	at = changed(at, g.Object.Status.Conditions).Add(Quiet)
-	if !g.Settled() || !notify.Settled(g.Object.Status.Announcements) {
+	if !g.Settled() || notify.InDebt(notify.OfGroup(g.Object)) {
 		at = later(at, now.Add(Quiet))
 	}
 	for _, c := range g.Chains {

@@ -104,7 +104,7 @@ func (c Chain) Unseen() []batchv1alpha1.RetryRecord {
 
 func (c Chain) announced() bool {
 	for _, r := range c.Runs {
-		if !notify.Settled(r.Status.Announcements) {
+		if notify.InDebt(notify.OfRun(r)) {
 			return false
 		}
 	}

@@ -26,6 +26,8 @@ func TestWhenAChainMayBeRemoved(t *testing.T) {
 		"a day also if the run in question was deleted":       {runs(root("a", 23*time.Hour, func(r *batchv1alpha1.JobRun) { r.Status.Chain = &batchv1alpha1.ChainStatus{CrashRecovered: true} })), time.Hour},
 		"when more than a day has passed since":               {runs(root("a", 25*time.Hour, failed, crashed)), 0},
 		"not while it holds a slot, which is looked at again": {runs(root("a", time.Hour, failed, holding)), Quiet},
+		"not while what was given up is asked for once more":  {runs(root("a", time.Hour), retryOf("a", 1, time.Hour, givenUp, askedFor)), Quiet},
+		"but when it was given up and nobody asks":            {runs(root("a", time.Hour), retryOf("a", 1, time.Hour, givenUp)), 0},
 		"not while a receiver is owed something":              {runs(root("a", time.Hour), retryOf("a", 1, time.Hour, owing)), Quiet},
 	} {
 		t.Run(name, func(t *testing.T) {

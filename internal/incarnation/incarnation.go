@@ -123,6 +123,16 @@ func (s *Self) Epoch(ctx context.Context) (epoch.Epoch, error) {
 	}
 }
 
+// Leading returns the epoch of this process, and whether it has begun to lead.
+func (s *Self) Leading() (epoch.Epoch, bool) {
+	select {
+	case <-s.begun:
+		return s.epoch, true
+	default:
+		return epoch.Epoch{}, false
+	}
+}
+
 // Stamp is what a claim records of this process. Call it only once Epoch has returned.
 func (s *Self) Stamp() *batchv1alpha1.Incarnation {
 	return &batchv1alpha1.Incarnation{ID: s.options.ID, Epoch: s.epoch.String(), Pod: s.options.Pod.DeepCopy(), Alone: s.options.Alone}

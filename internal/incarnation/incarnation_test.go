@@ -50,7 +50,12 @@ func self(change func(*incarnation.Options), objects ...client.Object) (*incarna
 func TestTheEpochIsReadFromTheLeaseThatThisProcessHolds(t *testing.T) {
 	g := NewWithT(t)
 	s, _, _ := self(nil, lease("me", 7))
+	_, leads := s.Leading()
+	g.Expect(leads).To(BeFalse())
 	g.Expect(s.Begin(t.Context())).To(Succeed())
+	e, leads := s.Leading()
+	g.Expect(leads).To(BeTrue())
+	g.Expect(e).To(Equal(epoch.New(born, 7)))
 	g.Expect(s.Epoch(t.Context())).To(Equal(epoch.New(born, 7)))
 	g.Expect(s.Stamp().Epoch).To(Equal(epoch.New(born, 7).String()))
 }

@@ -29,6 +29,7 @@ func rules() []func(*world) {
 		noLostRetry,
 		noStuckReservation,
 		repeatable,
+		tellsOnce,
 		inOrder,
 		oneTickOneRun,
 		terminalIsFinal,

@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -133,6 +134,7 @@ type world struct {
 	ledgers      *lives[*batchv1alpha1.QueueLedger]
 	jobs         *lives[*batchv1.Job]
 	pods         *lives[*corev1.Pod]
+	events       []*eventsv1.Event
 
 	// byName finds runs.
 	byName map[types.NamespacedName][]*runLife
@@ -246,6 +248,9 @@ func (w *world) file(v Version) bool {
 		w.jobs.add(v, o)
 	case *corev1.Pod:
 		w.pods.add(v, o)
+	case *eventsv1.Event:
+		w.events = append(w.events, o)
+		return false // they expire, and are about others
 	default:
 		return false
 	}

@@ -21,7 +21,8 @@ import (
 //   - a run that has ended, of whose work nothing lives, and that still holds its slot;
 //   - the first run of a chain that is over, and does not say how it ended;
 //   - a group that goes on though nothing of it does;
-//   - a ScheduledJob that counts as active what is over.
+//   - a ScheduledJob that counts as active what is over;
+//   - a queue that names as waiting what does not wait, or leaves out what does.
 func settles(w *world) {
 	if w.Partial {
 		return
@@ -44,6 +45,9 @@ func settles(w *world) {
 	}
 	for _, sj := range w.schedules.all {
 		w.countsActive(sj)
+	}
+	for _, q := range w.queues.all {
+		w.shows(q)
 	}
 }
 

@@ -17,8 +17,8 @@ type Version struct {
 	At time.Time
 	// Type is Added, Modified or Deleted. What a first list returns is Added; what a list no longer returns is Deleted.
 	Type watch.EventType
-	// Object is typed (JobRun, JobGroup, ScheduledJob, JobQueue, DirectReservation, QueueLedger, batch/v1 Job, v1 Pod; others are
-	// ignored) and is never changed: pointers to one shared copy are fine. That of a Deleted has the resourceVersion of
+	// Object is typed (JobRun, JobGroup, ScheduledJob, JobQueue, DirectReservation, QueueLedger, batch/v1 Job, v1 Pod,
+	// events.k8s.io/v1 Event; others are ignored) and is never changed: pointers to one shared copy are fine. That of a Deleted has the resourceVersion of
 	// the deletion, as a watch tells it.
 	Object client.Object
 }
@@ -90,14 +90,16 @@ type Manager struct {
 type Announcement struct {
 	// At is when.
 	At time.Time
-	// Receiver is its name in the JobQueue.
+	// Receiver is its name in the JobQueue, or in the ScheduledJob.
 	Receiver string
+	// ScheduledJob says that it is the ScheduledJob that names it, and not the queue.
+	ScheduledJob bool
 	// UID of the run or group that the event is about (data.uid).
 	UID types.UID
 	// Event is its type, such as job.run.failed.
 	Event string
-	// Accepted says that the receiver answered with a 2xx status.
-	Accepted bool
+	// Accepted says that the receiver answered with a 2xx status, Gone that it answered with 410: it wants no more.
+	Accepted, Gone bool
 }
 
 // History is what a test knows of what happened. What it does not know it leaves out: see each field for what is then not

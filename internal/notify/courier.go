@@ -5,8 +5,10 @@ package notify
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -31,21 +33,30 @@ type Parcel struct {
 	// Of names the run or group, and UID tells it from a namesake.
 	Of  Name
 	UID types.UID
-	// Queue and Receiver say for whom it is, Event what it announces.
-	Queue, Receiver, Event string
+	// Destination is for whom it is, and Event what it announces.
+	Destination
+	Event string
 }
 
-// OwedBy reports whether the parcel is of this run or group, and still owed.
-func (p Parcel) OwedBy(s Subject) bool {
-	return s.Object().GetUID() == p.UID && slices.ContainsFunc(s.Announcements(), func(a batchv1alpha1.Announcement) bool {
-		return owed(a) && a.Receiver == p.Receiver && a.Event == p.Event
+// OwedBy returns the announcement that the parcel is, false if it is not of this run or group or no longer owed.
+func (p Parcel) OwedBy(s Subject) (batchv1alpha1.Announcement, bool) {
+	if s.Object().GetUID() != p.UID {
+		return batchv1alpha1.Announcement{}, false
+	}
+	i := slices.IndexFunc(s.Announcements(), func(a batchv1alpha1.Announcement) bool {
+		return owed(a) && a.Receiver == p.Receiver && a.ScheduledJob == p.ScheduledJob && a.Event == p.Event
 	})
+	if i < 0 {
+		return batchv1alpha1.Announcement{}, false
+	}
+	return s.Announcements()[i], true
 }
 
 // Courier makes deliveries outside of any reconcile, and keeps their results until they are on record.
 //
 // Every receiver has a line of its own, and the lines are served in turn. A receiver that acknowledges is given several
-// places, one that does not a single one: so one that hangs costs one place of many, and delays nobody else.
+// places, one that does not a single one: so one that hangs costs one place of many, and delays nobody else. One that asks
+// to be left alone for a while is.
 type Courier struct {
 	// Carry makes one delivery, and returns soon after its context ends. nil: the receiver acknowledged.
 	Carry func(context.Context, Parcel) error
@@ -58,16 +69,14 @@ type Courier struct {
 	begin   func(func(context.Context)) // nil: nothing may begin
 	group   sync.WaitGroup
 	taken   int // places
-	lines   map[destination]*line
-	ready   []*line // those with a parcel waiting and a place for it, each once
+	lines   map[Destination]*line
+	quiet   map[Destination]time.Time // until when they want to be left alone
+	ready   []*line                   // those with a parcel waiting and a place for it, each once
 	parcels map[Name]map[Parcel]*delivery
 }
 
-// destination is one receiver of one queue.
-type destination struct{ namespace, queue, receiver string }
-
 type line struct {
-	to           destination
+	to           Destination
 	waiting      []Parcel
 	taken        int  // places
 	acknowledged bool // the last delivery was
@@ -84,6 +93,7 @@ func (l *line) places() int {
 // delivery is a parcel in the charge of the courier: from Send until its result is on record.
 type delivery struct {
 	number int32
+	since  time.Time // as in Attempt
 	line   *line
 	result *Attempt // nil while it waits or is under way
 }
@@ -105,25 +115,24 @@ func (c *Courier) Start(ctx context.Context) error {
 }
 
 // Send takes charge of the next attempt at an announcement of the subject. It does not block. While an earlier attempt waits,
-// is under way, or is not on record yet, it does nothing.
-func (c *Courier) Send(s Subject, a batchv1alpha1.Announcement) {
-	p := Parcel{
-		Of:       NameOf(s),
-		UID:      s.Object().GetUID(),
-		Queue:    s.Queue(),
-		Receiver: a.Receiver,
-		Event:    a.Event,
-	}
+// is under way, or is not on record yet, it does nothing. While the receiver wants to be left alone it does not take charge, and
+// returns until when that is; the zero time otherwise.
+func (c *Courier) Send(s Subject, a batchv1alpha1.Announcement) (later time.Time) {
+	p := Parcel{Of: NameOf(s), UID: s.Object().GetUID(), Destination: DestinationOf(s, a), Event: a.Event}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.parcels[p.Of][p] != nil {
-		return
+		return time.Time{}
 	}
-	l := c.line(destination{p.Of.Namespace, p.Queue, p.Receiver})
-	c.keep(p, &delivery{number: a.Attempts + 1, line: l})
+	if until := c.quiet[p.Destination]; until.After(c.Clock.Now()) {
+		return until
+	}
+	l := c.line(p.Destination)
+	c.keep(p, &delivery{number: a.Attempts + 1, since: askedAt(a), line: l})
 	l.waiting = append(l.waiting, p)
 	c.offer(l)
 	c.pump()
+	return time.Time{}
 }
 
 // Results returns what became of deliveries of the subject and is not on record in it. What is on record it forgets, and
@@ -164,7 +173,7 @@ func (c *Courier) pump() {
 		l := c.ready[0]
 		c.ready = c.ready[1:]
 		l.ready = false
-		if l.taken < l.places() { // it may have lost places since it was offered
+		if len(l.waiting) > 0 && l.taken < l.places() { // it may have lost either since it was offered
 			c.next(l)
 		}
 		c.offer(l)
@@ -193,8 +202,9 @@ func (c *Courier) deliver(ctx context.Context, p Parcel, d *delivery) {
 	if tried {
 		d.line.acknowledged = err == nil
 	}
+	result := attempt(p, d, at, err)
 	if tried && !dropped {
-		d.result = &Attempt{Receiver: p.Receiver, Event: p.Event, Number: d.number, At: at, Problem: text(err)}
+		d.result = &result
 		c.offer(d.line)
 	} else {
 		if !dropped {
@@ -202,22 +212,52 @@ func (c *Courier) deliver(ctx context.Context, p Parcel, d *delivery) {
 		}
 		c.free(d.line)
 	}
+	var woken []Name
+	if tried && result.After > 0 {
+		woken = c.leave(d.line, at.Add(result.After))
+	}
 	c.pump()
 	c.mu.Unlock()
-	c.Wake(p.Of)
+	for _, name := range append(woken, p.Of) {
+		c.Wake(name)
+	}
+}
+
+// leave leaves a receiver alone until then: what waits for it is handed back, and who is to be woken to learn of it returned.
+func (c *Courier) leave(l *line, until time.Time) (handedBack []Name) {
+	maps.DeleteFunc(c.quiet, func(_ Destination, until time.Time) bool { return !until.After(c.Clock.Now()) })
+	if c.quiet == nil {
+		c.quiet = map[Destination]time.Time{}
+	}
+	c.quiet[l.to] = until
+	for _, p := range l.waiting {
+		if c.parcels[p.Of][p] == nil { // dropped
+			continue
+		}
+		c.forget(p)
+		handedBack = append(handedBack, p.Of)
+	}
+	l.waiting = nil
+	c.offer(l)
+	return handedBack
+}
+
+func attempt(p Parcel, d *delivery, at time.Time, err error) Attempt {
+	result := Attempt{Receiver: p.Receiver, ScheduledJob: p.ScheduledJob, Event: p.Event, Since: d.since, Number: d.number, At: at}
+	if err == nil {
+		return result
+	}
+	result.Problem = err.Error()
+	if failure, ok := errors.AsType[*Failure](err); ok {
+		result.Gone, result.Unsigned, result.After = failure.Gone, failure.Unsigned, min(failure.After, longestDelay)
+	}
+	return result
 }
 
 func (c *Courier) free(l *line) {
 	l.taken--
 	c.taken--
 	c.offer(l)
-}
-
-func text(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }
 
 // offer puts the line among the ready ones if it has a parcel waiting and a place for it. A line with nothing to do is let
@@ -234,9 +274,9 @@ func (c *Courier) offer(l *line) {
 	}
 }
 
-func (c *Courier) line(to destination) *line {
+func (c *Courier) line(to Destination) *line {
 	if c.lines == nil {
-		c.lines = map[destination]*line{}
+		c.lines = map[Destination]*line{}
 	}
 	l := c.lines[to]
 	if l == nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -97,6 +98,11 @@ func (r *round) end(p Parcel, err error) {
 func (r *round) finish(p Parcel, err error) {
 	r.t.Helper()
 	r.end(p, err)
+	r.finished(p)
+}
+
+// finished tells the courier that the result of a delivery that has ended is on record.
+func (r *round) finished(p Parcel) {
 	shown := numbered(0)
 	shown.Name, shown.UID = p.Of.Name, p.UID
 	r.Results(OfRun(shown))
@@ -208,7 +214,7 @@ func TestWhatIsInChargeIsNotSentTwiceUntilItsResultIsOnRecord(t *testing.T) {
 	r.idle()
 
 	r.end(p, errRefused)
-	want := Attempt{Receiver: "ops", Event: EventFailed, Number: 1, At: finished, Problem: "answered 503"}
+	want := Attempt{Receiver: "ops", Event: eventFailed, Number: 1, At: finished, Problem: "answered 503"}
 	g.Expect(r.Results(OfRun(run))).To(ConsistOf(want))
 	r.sendAll(run)
 	r.idle()
@@ -218,7 +224,7 @@ func TestWhatIsInChargeIsNotSentTwiceUntilItsResultIsOnRecord(t *testing.T) {
 	g.Expect(r.Results(OfRun(run))).To(BeEmpty())
 	r.sendAll(run)
 	r.end(r.next(), nil)
-	g.Expect(r.Results(OfRun(run))).To(ConsistOf(Attempt{Receiver: "ops", Event: EventFailed, Number: 2, At: finished}))
+	g.Expect(r.Results(OfRun(run))).To(ConsistOf(Attempt{Receiver: "ops", Event: eventFailed, Number: 2, At: finished}))
 }
 
 func TestADeliveryTakesItsPlaceUntilItsResultIsOnRecord(t *testing.T) {
@@ -354,9 +360,9 @@ func TestARunAndAGroupOfOneNameAreDeliveredEachForItself(t *testing.T) {
 	r.Drop(first.Of)
 	second := r.next()
 	g.Expect(second.Of).To(Equal(NameOf(subjects[1])))
-	g.Expect(second.Event).To(Equal(EventGroupFailed))
+	g.Expect(second.Event).To(Equal(eventGroupFailed))
 	r.end(second, nil)
-	g.Expect(r.Results(subjects[1])).To(ConsistOf(Attempt{Receiver: "ops", Event: EventGroupFailed, Number: 1, At: finished}))
+	g.Expect(r.Results(subjects[1])).To(ConsistOf(Attempt{Receiver: "ops", Event: eventGroupFailed, Number: 1, At: finished}))
 }
 
 func TestTheCourierKeepsNothingOfWhatIsSettled(t *testing.T) {
@@ -369,7 +375,7 @@ func TestTheCourierKeepsNothingOfWhatIsSettled(t *testing.T) {
 			r.end(r.next(), nil)
 		}
 		run.Status.Announcements = Record(OfRun(run), r.Results(OfRun(run)))
-		g.Expect(Settled(run.Status.Announcements)).To(BeTrue())
+		g.Expect(settled(run.Status.Announcements)).To(BeTrue())
 		g.Expect(r.Results(OfRun(run))).To(BeEmpty())
 	}
 	g.Expect(r.lines).To(BeEmpty())
@@ -377,16 +383,74 @@ func TestTheCourierKeepsNothingOfWhatIsSettled(t *testing.T) {
 	g.Expect(r.ready).To(BeEmpty())
 }
 
+func isOwed(p Parcel, s Subject) bool {
+	_, is := p.OwedBy(s)
+	return is
+}
+
 func TestAParcelIsOwedOnlyByItsOwnRunAndOnlyOnce(t *testing.T) {
 	g := NewWithT(t)
 	run := numbered(1, "ops")
-	p := Parcel{Of: nameOf(run), UID: run.UID, Receiver: "ops", Event: EventFailed}
-	g.Expect(p.OwedBy(OfRun(run))).To(BeTrue())
+	p := Parcel{Of: nameOf(run), UID: run.UID, Destination: Destination{Receiver: "ops"}, Event: eventFailed}
+	g.Expect(isOwed(p, OfRun(run))).To(BeTrue())
 
 	namesake := run.DeepCopy()
 	namesake.UID = "uid-of-another"
-	g.Expect(p.OwedBy(OfRun(namesake))).To(BeFalse())
+	g.Expect(isOwed(p, OfRun(namesake))).To(BeFalse())
 
 	run.Status.Announcements[0].State = batchv1alpha1.AnnouncementDelivered
-	g.Expect(p.OwedBy(OfRun(run))).To(BeFalse())
+	g.Expect(isOwed(p, OfRun(run))).To(BeFalse())
+}
+
+func TestAReceiverThatAsksToBeLeftAloneIsAndNobodyElse(t *testing.T) {
+	g := NewWithT(t)
+	r := newRound(t)
+	clock := r.Clock.(*clocktesting.FakePassiveClock)
+	for i := range 4 {
+		r.sendAll(numbered(i, "ops"))
+	}
+	first := r.next()
+	r.answer(first) <- &Failure{Text: "answered 429", After: time.Minute}
+	woken := []string{(<-r.woken).Name, (<-r.woken).Name, (<-r.woken).Name, (<-r.woken).Name}
+	g.Expect(woken).To(ConsistOf("run-0", "run-1", "run-2", "run-3"), "what waited is handed back")
+	g.Expect(r.Results(OfRun(numbered(0, "ops")))).To(ConsistOf(
+		Attempt{Receiver: "ops", Event: eventFailed, Number: 1, At: finished, Problem: "answered 429", After: time.Minute}))
+	r.finished(first)
+
+	until := finished.Add(time.Minute)
+	for i := 1; i < 4; i++ {
+		run := numbered(i, "ops")
+		g.Expect(r.Send(OfRun(run), run.Status.Announcements[0])).To(Equal(until))
+	}
+	r.idle()
+	other := numbered(1, "audit")
+	g.Expect(r.Send(OfRun(other), other.Status.Announcements[0])).To(BeZero())
+	r.finish(r.next(), nil)
+
+	clock.SetTime(until)
+	run := numbered(1, "ops")
+	g.Expect(r.Send(OfRun(run), run.Status.Announcements[0])).To(BeZero())
+	r.finish(r.next(), nil)
+	r.idle()
+}
+
+func TestOneThatCannotBeSignedIsTold(t *testing.T) {
+	g := NewWithT(t)
+	r := newRound(t)
+	run := numbered(1, "ops")
+	r.sendAll(run)
+	r.end(r.next(), &Failure{Text: "no key", Unsigned: true})
+	g.Expect(r.Results(OfRun(run))).To(ConsistOf(Attempt{Receiver: "ops", Event: eventFailed, Number: 1, At: finished, Problem: "no key", Unsigned: true}))
+}
+
+func TestAResultKnowsOfWhichTurnItIs(t *testing.T) {
+	g := NewWithT(t)
+	r := newRound(t)
+	run := numbered(1, "ops")
+	at := metav1.NewTime(finished.Add(time.Hour))
+	run.Status.Announcements[0].OwedSince = &at
+	r.sendAll(run)
+	r.end(r.next(), &Failure{Text: "answered 410", Gone: true})
+	g.Expect(r.Results(OfRun(run))).To(ConsistOf(
+		Attempt{Receiver: "ops", Event: eventFailed, Since: at.Time, Number: 1, At: finished, Problem: "answered 410", Gone: true}))
 }

@@ -103,12 +103,13 @@ func eventID(s Subject, kind string) string {
 
 func dataOfRun(r *batchv1alpha1.JobRun) Data {
 	chain := run.Chain(r)
-	d := Data{
+	return Data{
 		Namespace:      r.Namespace,
 		Name:           r.Name,
 		UID:            r.UID,
 		Queue:          run.Queue(r),
 		Type:           run.Type(r),
+		ScheduledJob:   run.ScheduledJob(r),
 		Phase:          r.Status.Phase,
 		Reason:         r.Status.Reason,
 		Message:        r.Status.Message,
@@ -119,10 +120,6 @@ func dataOfRun(r *batchv1alpha1.JobRun) Data {
 		FinishedAt:     r.Status.FinishedAt,
 		IdempotencyKey: chain.IdempotencyKey,
 	}
-	if r.Spec.ScheduledJobRef != nil {
-		d.ScheduledJob = r.Spec.ScheduledJobRef.Name
-	}
-	return d
 }
 
 func dataOfGroup(g *batchv1alpha1.JobGroup) GroupData {
@@ -131,6 +128,7 @@ func dataOfGroup(g *batchv1alpha1.JobGroup) GroupData {
 		Name:          g.Name,
 		UID:           g.UID,
 		Queue:         QueueOfGroup(g),
+		ScheduledJob:  OfGroup(g).ScheduledJob(),
 		ScheduledTime: g.Spec.ScheduledTime,
 		Phase:         g.Status.Phase,
 		Reason:        g.Status.Reason,
@@ -138,9 +136,6 @@ func dataOfGroup(g *batchv1alpha1.JobGroup) GroupData {
 		Members:       make([]MemberData, 0, len(g.Status.Members)),
 		StartedAt:     g.Status.StartedAt,
 		FinishedAt:    g.Status.FinishedAt,
-	}
-	if g.Spec.ScheduledJobRef != nil {
-		d.ScheduledJob = g.Spec.ScheduledJobRef.Name
 	}
 	for _, m := range g.Status.Members {
 		d.Members = append(d.Members, MemberData{Name: m.Name, Phase: m.Phase, Reason: m.Reason, RunName: m.RunName})

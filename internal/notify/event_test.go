@@ -40,7 +40,7 @@ func retryRun() *batchv1alpha1.JobRun {
 
 func TestAnEventTellsTheWholeEndOfARunAndNoSecretOfItsWork(t *testing.T) {
 	g := NewWithT(t)
-	e, err := Event(OfRun(retryRun()), EventPermanentlyFailed)
+	e, err := Event(OfRun(retryRun()), eventPermanentlyFailed)
 	g.Expect(err).NotTo(HaveOccurred())
 	body, err := json.Marshal(e)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -65,7 +65,7 @@ func TestAnEventTellsTheWholeEndOfARunAndNoSecretOfItsWork(t *testing.T) {
 
 func TestAnEventOfARunThatNeverStartedLeavesOutWhatIsNotKnown(t *testing.T) {
 	g := NewWithT(t)
-	e, err := Event(OfRun(runIn(batchv1alpha1.JobRunSkipped)), EventSkipped)
+	e, err := Event(OfRun(runIn(batchv1alpha1.JobRunSkipped)), eventSkipped)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(e.Data()).To(MatchJSON(`{
 		"namespace": "team", "name": "nightly", "uid": "uid-1", "queue": "main", "phase": "Skipped",
@@ -97,7 +97,7 @@ func scheduledGroup() *batchv1alpha1.JobGroup {
 
 func TestAnEventTellsTheWholeEndOfAGroup(t *testing.T) {
 	g := NewWithT(t)
-	e, err := Event(OfGroup(scheduledGroup()), EventGroupFailed)
+	e, err := Event(OfGroup(scheduledGroup()), eventGroupFailed)
 	g.Expect(err).NotTo(HaveOccurred())
 	body, err := json.Marshal(e)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -124,7 +124,7 @@ func TestAnEventTellsTheWholeEndOfAGroup(t *testing.T) {
 
 func TestAnEventOfAGroupThatNeverStartedLeavesOutWhatIsNotKnown(t *testing.T) {
 	g := NewWithT(t)
-	e, err := Event(OfGroup(groupIn(batchv1alpha1.JobGroupSkipped)), EventGroupSkipped)
+	e, err := Event(OfGroup(groupIn(batchv1alpha1.JobGroupSkipped)), eventGroupSkipped)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(e.Data()).To(MatchJSON(`{
 		"namespace": "team", "name": "release", "uid": "uid-g", "queue": "default", "phase": "Skipped", "members": [],
@@ -143,7 +143,7 @@ func TestTheEventOfTheLargestGroupIsOneThatEveryReceiverMustTake(t *testing.T) {
 			Message: strings.Repeat("m", 512), RunName: strings.Repeat("n", 63),
 		})
 	}
-	e, err := Event(OfGroup(of), EventGroupFailed)
+	e, err := Event(OfGroup(of), eventGroupFailed)
 	g.Expect(err).NotTo(HaveOccurred())
 	body, err := json.Marshal(e)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -152,26 +152,26 @@ func TestTheEventOfTheLargestGroupIsOneThatEveryReceiverMustTake(t *testing.T) {
 
 func TestTheEventOfAGroupIsTheSameInEveryDelivery(t *testing.T) {
 	g := NewWithT(t)
-	first, err := Event(OfGroup(scheduledGroup()), EventGroupFailed)
+	first, err := Event(OfGroup(scheduledGroup()), eventGroupFailed)
 	g.Expect(err).NotTo(HaveOccurred())
 	again := scheduledGroup()
 	again.Status.Announcements[0].Attempts = 7
-	second, err := Event(OfGroup(again), EventGroupFailed)
+	second, err := Event(OfGroup(again), eventGroupFailed)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(second).To(Equal(first))
 }
 
 func TestTheSameEventIsTheSameInEveryDelivery(t *testing.T) {
 	g := NewWithT(t)
-	first, err := Event(OfRun(retryRun()), EventFailed)
+	first, err := Event(OfRun(retryRun()), eventFailed)
 	g.Expect(err).NotTo(HaveOccurred())
 	again := retryRun()
 	again.Status.Announcements[0].Attempts = 7
-	second, err := Event(OfRun(again), EventFailed)
+	second, err := Event(OfRun(again), eventFailed)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(second).To(Equal(first))
 
-	other, err := Event(OfRun(retryRun()), EventPermanentlyFailed)
+	other, err := Event(OfRun(retryRun()), eventPermanentlyFailed)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(other.ID()).NotTo(Equal(first.ID()))
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/bounded"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 	firstDelay = 5 * time.Second
 	// longestDelay bounds the delay, before jitter.
 	longestDelay = time.Hour
-	// giveUpAfter is how long after the end of the subject a failed attempt is the last.
+	// giveUpAfter is how long after it was first owed a failed attempt is the last.
 	giveUpAfter = 24 * time.Hour
 	// fewestAttempts are made in any case (they take some 40 minutes): the manager itself may have been down for that day.
 	fewestAttempts = 10
@@ -28,23 +29,42 @@ const (
 
 // Attempt is what became of one delivery.
 type Attempt struct {
-	// Receiver and Event name the announcement, within its subject.
-	Receiver, Event string
+	// Receiver, ScheduledJob and Event name the announcement, within its subject, as its own fields do.
+	Receiver     string
+	ScheduledJob bool
+	Event        string
+	// Since is when it was asked for once more, zero if it never was. The attempts are counted from there.
+	Since time.Time
 	// Number counts the attempts at this announcement from 1.
 	Number int32
 	// At is when the attempt ended.
 	At time.Time
 	// Problem tells a person why it failed. "": the receiver acknowledged.
 	Problem string
+	// Gone says that the receiver wants no more of it.
+	Gone bool
+	// After is how long the receiver wants to be left alone; 0 if it does not say.
+	After time.Duration
+	// Unsigned says that nothing was sent, since it could not be signed.
+	Unsigned bool
 }
 
 // RecordedIn reports whether the announcements of a subject already show the attempt, or no longer ask for it.
 func (t Attempt) RecordedIn(announcements []batchv1alpha1.Announcement) bool {
-	return !slices.ContainsFunc(announcements, t.isNewTo)
+	return !slices.ContainsFunc(announcements, t.IsNewTo)
 }
 
-func (t Attempt) isNewTo(a batchv1alpha1.Announcement) bool {
-	return owed(a) && a.Receiver == t.Receiver && a.Event == t.Event && a.Attempts < t.Number
+// IsNewTo reports whether this is the announcement that the attempt was made at, and does not show it yet.
+func (t Attempt) IsNewTo(a batchv1alpha1.Announcement) bool {
+	return owed(a) && a.Receiver == t.Receiver && a.ScheduledJob == t.ScheduledJob && a.Event == t.Event &&
+		askedAt(a).Equal(t.Since) && a.Attempts < t.Number
+}
+
+func askedAt(a batchv1alpha1.Announcement) time.Time {
+	if a.OwedSince == nil {
+		return time.Time{}
+	}
+	return a.OwedSince.Time
 }
 
 // Plan returns the announcements to send now, and when the next of the others is due; the zero time if none is.
@@ -62,12 +82,13 @@ func Plan(announcements []batchv1alpha1.Announcement, now time.Time) (due []batc
 }
 
 // Record returns the announcements of the subject with the attempts entered, in a slice of its own. An attempt that is on
-// record already changes nothing. A failed one is made again with exponential back-off, until a day after the subject ended.
+// record already changes nothing. A failed one is made again with exponential back-off until a day after it was first owed,
+// unless the receiver wants no more.
 func Record(s Subject, attempts []Attempt) []batchv1alpha1.Announcement {
 	entered := slices.Clone(s.Announcements())
 	for i := range entered {
 		for _, attempt := range attempts {
-			if attempt.isNewTo(entered[i]) {
+			if attempt.IsNewTo(entered[i]) {
 				enter(s, &entered[i], attempt)
 			}
 		}
@@ -82,22 +103,16 @@ func enter(s Subject, a *batchv1alpha1.Announcement, attempt Attempt) {
 	case attempt.Problem == "":
 		a.State = batchv1alpha1.AnnouncementDelivered
 		a.Message = ""
-	case a.Attempts >= fewestAttempts && attempt.At.Sub(endOf(s)) >= giveUpAfter:
-		a.State = batchv1alpha1.AnnouncementAbandoned
-		a.Message = bounded(fmt.Sprintf("given up after %d attempts: %s", a.Attempts, attempt.Problem))
+	case attempt.Gone:
+		giveUp(a, "the receiver wants no more: "+attempt.Problem)
+	case a.Attempts >= fewestAttempts && attempt.At.Sub(OwedSince(s, *a)) >= giveUpAfter:
+		giveUp(a, fmt.Sprintf("given up after %d attempts: %s", a.Attempts, attempt.Problem))
 	default:
-		at := metav1.NewTime(attempt.At.Add(delay(eventID(s, a.Event)+"/"+a.Receiver, a.Attempts))).Rfc3339Copy()
+		wait := max(delay(eventID(s, a.Event)+"/"+a.Receiver, a.Attempts), min(attempt.After, longestDelay))
+		at := metav1.NewTime(attempt.At.Add(wait)).Rfc3339Copy()
 		a.NextAttemptAt = &at
-		a.Message = bounded(attempt.Problem)
+		a.Message = bounded.Text(attempt.Problem, longestMessage)
 	}
-}
-
-// endOf returns when the subject ended. It falls back on its creation, so that not even a damaged record is tried for ever.
-func endOf(s Subject) time.Time {
-	if at := s.FinishedAt(); at != nil {
-		return at.Time
-	}
-	return s.Object().GetCreationTimestamp().Time
 }
 
 // delay returns how long after a failed attempt the next is due: doubling, with a jitter of a quarter each way so that what
@@ -115,30 +130,4 @@ func delay(what string, attempts int32) time.Duration {
 	_, _ = fmt.Fprintf(h, "%s/%d", what, attempts)
 	fraction := float64(h.Sum32()) / (1 << 32)
 	return time.Duration(float64(d) * (0.75 + fraction/2))
-}
-
-// Withdraw returns the announcements with those given up, in a slice of its own, that are owed to a receiver which the
-// queue no longer names. A queue that no longer exists is nil.
-func Withdraw(announcements []batchv1alpha1.Announcement, queue *batchv1alpha1.JobQueue) []batchv1alpha1.Announcement {
-	left := slices.Clone(announcements)
-	for i, a := range left {
-		if _, named := Receiver(queue, a.Receiver); named || !owed(a) {
-			continue
-		}
-		left[i].State = batchv1alpha1.AnnouncementAbandoned
-		left[i].NextAttemptAt = nil
-		left[i].Message = "the queue was deleted"
-		if queue != nil {
-			left[i].Message = bounded(fmt.Sprintf("receiver %s was removed from queue %s", a.Receiver, queue.Name))
-		}
-	}
-	return left
-}
-
-// bounded cuts a message to what the CRD accepts: a status write refused for its length would be repeated for ever.
-func bounded(message string) string {
-	if r := []rune(message); len(r) > longestMessage {
-		return string(r[:longestMessage-1]) + "…"
-	}
-	return message
 }

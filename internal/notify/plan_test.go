@@ -23,14 +23,14 @@ func failedRun(receivers ...string) *batchv1alpha1.JobRun {
 	r := runIn(batchv1alpha1.JobRunFailed)
 	at := metav1.NewTime(finished)
 	r.Status.FinishedAt = &at
-	r.Status.Announcements = Owed(r, queueWith(receivers...), false)
+	r.Status.Announcements = Owed(r, from(receivers...), false)
 	return r
 }
 
 // fail enters one more failed attempt at the first announcement.
 func fail(s Subject, at time.Time) batchv1alpha1.Announcement {
 	a := s.Announcements()[0]
-	s.SetAnnouncements(Record(s, []Attempt{{Receiver: a.Receiver, Event: a.Event, Number: a.Attempts + 1, At: at, Problem: "answered 500"}}))
+	s.SetAnnouncements(Record(s, []Attempt{{Receiver: a.Receiver, Event: a.Event, Since: askedAt(a), Number: a.Attempts + 1, At: at, Problem: "answered 500"}}))
 	return s.Announcements()[0]
 }
 
@@ -65,9 +65,9 @@ func TestAnAcknowledgedAttemptSettlesItsAnnouncementAlone(t *testing.T) {
 	g := NewWithT(t)
 	r := failedRun("ops", "audit")
 	fail(OfRun(r), finished)
-	got := Record(OfRun(r), []Attempt{{Receiver: "ops", Event: EventFailed, Number: 2, At: finished}})
+	got := Record(OfRun(r), []Attempt{{Receiver: "ops", Event: eventFailed, Number: 2, At: finished}})
 	g.Expect(got[0]).To(Equal(batchv1alpha1.Announcement{
-		Receiver: "ops", Event: EventFailed, State: batchv1alpha1.AnnouncementDelivered, Attempts: 2,
+		Receiver: "ops", Event: eventFailed, State: batchv1alpha1.AnnouncementDelivered, Attempts: 2,
 	}))
 	g.Expect(got[1]).To(Equal(r.Status.Announcements[1]))
 	g.Expect(r.Status.Announcements[0].State).To(Equal(batchv1alpha1.AnnouncementOwed))
@@ -95,7 +95,7 @@ func TestAFailedAttemptIsRepeatedWithBackOffWithinADay(t *testing.T) {
 			g.Expect(now.Sub(finished)).To(BeNumerically("<", 24*time.Hour+75*time.Minute))
 			g.Expect(a.NextAttemptAt).To(BeNil())
 			g.Expect(a.Message).To(MatchRegexp(`^given up after \d\d attempts: answered 500$`))
-			g.Expect(Settled(s.Announcements())).To(BeTrue())
+			g.Expect(settled(s.Announcements())).To(BeTrue())
 		})
 	}
 }
@@ -121,7 +121,7 @@ func TestARunWithoutAnEndOnRecordIsNotTriedForEver(t *testing.T) {
 	for range fewestAttempts {
 		fail(OfRun(r), finished)
 	}
-	NewWithT(t).Expect(Settled(r.Status.Announcements)).To(BeTrue())
+	NewWithT(t).Expect(settled(r.Status.Announcements)).To(BeTrue())
 }
 
 func TestTheJitterSpreadsReceiversAndRunsButNotRepetitions(t *testing.T) {
@@ -138,7 +138,7 @@ func TestTheJitterSpreadsReceiversAndRunsButNotRepetitions(t *testing.T) {
 func TestALongProblemIsCutToWhatStatusAccepts(t *testing.T) {
 	g := NewWithT(t)
 	r := failedRun("ops")
-	long := []Attempt{{Receiver: "ops", Event: EventFailed, Number: 1, At: finished, Problem: strings.Repeat("é", 600)}}
+	long := []Attempt{{Receiver: "ops", Event: eventFailed, Number: 1, At: finished, Problem: strings.Repeat("é", 600)}}
 	message := Record(OfRun(r), long)[0].Message
 	g.Expect(utf8.RuneCountInString(message)).To(Equal(512))
 	g.Expect(message).To(HaveSuffix("é…"))
@@ -150,15 +150,15 @@ func TestWhatIsOwedToARemovedReceiverIsGivenUp(t *testing.T) {
 	fail(OfRun(r), finished)
 	r.Status.Announcements[2].State = batchv1alpha1.AnnouncementDelivered
 
-	got := Withdraw(r.Status.Announcements, queueWith("kept"))
+	got := Withdraw(OfRun(r), r.Status.Announcements, from("kept"))
 	g.Expect(got[0]).To(Equal(r.Status.Announcements[0]))
 	g.Expect(got[1].State).To(Equal(batchv1alpha1.AnnouncementAbandoned))
 	g.Expect(got[1].Message).To(Equal("receiver removed was removed from queue main"))
 	g.Expect(got[2]).To(Equal(r.Status.Announcements[2]))
 
-	got = Withdraw(r.Status.Announcements, nil)
-	g.Expect(Settled(got)).To(BeTrue())
-	g.Expect(got[0].Message).To(Equal("the queue was deleted"))
+	got = Withdraw(OfRun(r), r.Status.Announcements, Sources{})
+	g.Expect(settled(got)).To(BeTrue())
+	g.Expect(got[0].Message).To(Equal("queue main was deleted"))
 	g.Expect(got[0].NextAttemptAt).To(BeNil())
 	g.Expect(got[0].Attempts).To(Equal(int32(1)))
 }
@@ -187,7 +187,7 @@ func drawnAttempts(t *rapid.T) []Attempt {
 	return rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) Attempt {
 		return Attempt{
 			Receiver: rapid.SampledFrom([]string{"a", "b", "c", "unknown"}).Draw(t, "receiver"),
-			Event:    rapid.SampledFrom([]string{EventFailed, EventGroupFailed, EventPermanentlyFailed}).Draw(t, "event"),
+			Event:    rapid.SampledFrom([]string{eventFailed, eventGroupFailed, eventPermanentlyFailed}).Draw(t, "event"),
 			Number:   rapid.Int32Range(1, 42).Draw(t, "number"),
 			At:       finished.Add(time.Duration(rapid.IntRange(0, 100000).Draw(t, "at")) * time.Second),
 			Problem:  rapid.SampledFrom([]string{"", "answered 500"}).Draw(t, "problem"),
@@ -254,8 +254,7 @@ func TestRecordingIsFinalAndRepeatable(t *testing.T) {
 		}
 		g.Expect(Record(s, attempts)).To(Equal(once))
 
-		queue := queueWith("a")
-		withdrawn := Withdraw(once, queue)
-		g.Expect(Withdraw(withdrawn, queue)).To(Equal(withdrawn))
+		withdrawn := Withdraw(s, once, from("a"))
+		g.Expect(Withdraw(s, withdrawn, from("a"))).To(Equal(withdrawn))
 	})
 }

@@ -11,9 +11,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
+	"k8s.io/utils/clock"
 
 	"reprise.dev/reprise/internal/version"
 )
@@ -32,12 +34,24 @@ type Sender struct {
 	Client *http.Client
 	// Timeout bounds one delivery. Default: 10 s.
 	Timeout time.Duration
+	// Clock dates the signatures, and is what dates in answers are compared with. Default: the time of day.
+	Clock clock.PassiveClock
 }
 
-// Send posts the event to the address, in structured mode. It returns nil if the receiver acknowledged it with a 2xx
-// status. The error is for a person to read; of the address it shows the scheme and host alone, since paths and queries
-// of webhooks are often secret.
-func (s *Sender) Send(ctx context.Context, address string, e event.Event) error {
+// Letter is an event for one receiver.
+type Letter struct {
+	// Address is the url of the receiver.
+	Address string
+	// Event is what is sent.
+	Event event.Event
+	// Keys sign it. None: it is not signed.
+	Keys []SigningKey
+}
+
+// Send posts the letter, its event in structured mode. It returns nil if the receiver acknowledged it with a 2xx status. The
+// error is for a person to read, and a *Failure if the receiver has answered; of the address it shows the scheme and host
+// alone, since paths and queries of webhooks are often secret.
+func (s *Sender) Send(ctx context.Context, l Letter) error {
 	timeout := s.Timeout
 	if timeout == 0 {
 		timeout = defaultTimeout
@@ -45,7 +59,7 @@ func (s *Sender) Send(ctx context.Context, address string, e event.Event) error 
 	bound, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
-	request, err := newRequest(bound, address, e)
+	request, err := newRequest(bound, l, s.now())
 	if err != nil {
 		return err
 	}
@@ -62,17 +76,51 @@ func (s *Sender) Send(ctx context.Context, address string, e event.Event) error 
 	_, _ = io.CopyN(io.Discard, response.Body, maxResponse)
 
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return fmt.Errorf("%s answered %d %s", target, response.StatusCode, http.StatusText(response.StatusCode))
+		return s.refusal(target, response)
 	}
 	return nil
 }
 
-func newRequest(ctx context.Context, address string, e event.Event) (*http.Request, error) {
-	body, err := json.Marshal(e)
+func (s *Sender) now() time.Time {
+	if s.Clock == nil {
+		return time.Now()
+	}
+	return s.Clock.Now()
+}
+
+// refusal tells what an answer that acknowledges nothing means.
+func (s *Sender) refusal(target string, response *http.Response) *Failure {
+	f := &Failure{Text: fmt.Sprintf("%s answered %d %s", target, response.StatusCode, http.StatusText(response.StatusCode))}
+	switch status := response.StatusCode; {
+	case status == http.StatusGone:
+		f.Gone = true
+	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
+		f.After = retryAfter(response.Header.Get("Retry-After"), s.now())
+	case status >= 300 && status <= 399 && status != http.StatusNotModified:
+		f.Text += "; redirects are not followed: the receiver's url must be the final address"
+	}
+	return f
+}
+
+// retryAfter reads the header of that name, seconds or a date: how long to leave the server alone, 0 if it does not say. It
+// is bounded, so that a server that errs is not left alone for good.
+func retryAfter(value string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil {
+		return min(time.Duration(seconds)*time.Second, longestDelay)
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	return min(max(at.Sub(now), 0), longestDelay)
+}
+
+func newRequest(ctx context.Context, l Letter, now time.Time) (*http.Request, error) {
+	body, err := json.Marshal(l.Event)
 	if err != nil {
 		return nil, fmt.Errorf("event: %w", err)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, l.Address, bytes.NewReader(body))
 	if err != nil {
 		// What a parser says of an address may quote any part of it.
 		return nil, errors.New("the url of the receiver cannot be parsed")
@@ -82,6 +130,9 @@ func newRequest(ctx context.Context, address string, e event.Event) (*http.Reque
 	// Receivers take an event more than once, so the transport may repeat it when a kept connection turns out to be closed.
 	// A header present with no value tells it so and is not sent.
 	request.Header["Idempotency-Key"] = nil
+	if err := sign(request, l.Event.ID(), body, l.Keys, now); err != nil {
+		return nil, err
+	}
 	return request, nil
 }
 

@@ -4,6 +4,7 @@ package notify
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -15,6 +16,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
 	. "github.com/onsi/gomega"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"reprise.dev/reprise/internal/egress"
 )
@@ -36,7 +38,7 @@ func serve(t *testing.T, handler http.Handler) *httptest.Server {
 
 func someEvent(t *testing.T) event.Event {
 	t.Helper()
-	e, err := Event(OfRun(retryRun()), EventFailed)
+	e, err := Event(OfRun(retryRun()), eventFailed)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return e
 }
@@ -55,7 +57,7 @@ func TestTheReceiverOfTheCloudEventsSDKGetsTheEventThatWasSent(t *testing.T) {
 	}))
 
 	sent := someEvent(t)
-	g.Expect(loopbackSender(t).Send(t.Context(), server.URL+"/events?token=hidden", sent)).To(Succeed())
+	g.Expect(loopbackSender(t).Send(t.Context(), Letter{Address: server.URL + "/events?token=hidden", Event: sent})).To(Succeed())
 
 	got := <-received
 	g.Expect(got.Validate()).To(Succeed())
@@ -74,7 +76,7 @@ func TestOnlyA2xxStatusAcknowledges(t *testing.T) {
 		http.StatusOK:                  "",
 		http.StatusAccepted:            "",
 		http.StatusNoContent:           "",
-		http.StatusFound:               "answered 302 Found",
+		http.StatusFound:               "answered 302 Found; redirects are not followed: the receiver's url must be the final address",
 		http.StatusNotModified:         "answered 304 Not Modified",
 		http.StatusBadRequest:          "answered 400 Bad Request",
 		http.StatusGone:                "answered 410 Gone",
@@ -91,7 +93,7 @@ func TestOnlyA2xxStatusAcknowledges(t *testing.T) {
 				w.Header().Set("Location", "/elsewhere")
 				w.WriteHeader(status)
 			}))
-			err := loopbackSender(t).Send(t.Context(), server.URL, someEvent(t))
+			err := loopbackSender(t).Send(t.Context(), Letter{Address: server.URL, Event: someEvent(t)})
 			if want == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 			} else {
@@ -109,7 +111,7 @@ func TestAReceiverThatDoesNotAnswerIsGivenUpAtTheTimeout(t *testing.T) {
 	defer close(release)
 	sender := loopbackSender(t)
 	sender.Timeout = 50 * time.Millisecond
-	g.Expect(sender.Send(t.Context(), server.URL, someEvent(t))).To(MatchError(server.URL + " did not answer within 50ms"))
+	g.Expect(sender.Send(t.Context(), Letter{Address: server.URL, Event: someEvent(t)})).To(MatchError(server.URL + " did not answer within 50ms"))
 }
 
 func TestASenderThatIsStoppedStopsAtOnceAndDoesNotBlameTheReceiver(t *testing.T) {
@@ -119,7 +121,7 @@ func TestASenderThatIsStoppedStopsAtOnceAndDoesNotBlameTheReceiver(t *testing.T)
 	defer close(release)
 	ctx, stop := context.WithCancel(t.Context())
 	go func() { <-arrived; stop() }()
-	err := loopbackSender(t).Send(ctx, server.URL, someEvent(t))
+	err := loopbackSender(t).Send(ctx, Letter{Address: server.URL, Event: someEvent(t)})
 	g.Expect(err).To(MatchError(context.Canceled))
 }
 
@@ -138,7 +140,7 @@ func TestAnAnswerCountsThoughItsBodyNeverEnds(t *testing.T) {
 	sender := &Sender{Timeout: time.Millisecond, Client: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Body: endless{r.Context()}, Request: r}, nil
 	})}}
-	g.Expect(sender.Send(t.Context(), "http://receiver.test", someEvent(t))).To(Succeed())
+	g.Expect(sender.Send(t.Context(), Letter{Address: "http://receiver.test", Event: someEvent(t)})).To(Succeed())
 }
 
 func TestNoMoreOfAResponseIsReadThanTheBound(t *testing.T) {
@@ -155,7 +157,7 @@ func TestNoMoreOfAResponseIsReadThanTheBound(t *testing.T) {
 			}
 		}
 	}))
-	g.Expect(loopbackSender(t).Send(t.Context(), server.URL, someEvent(t))).To(Succeed())
+	g.Expect(loopbackSender(t).Send(t.Context(), Letter{Address: server.URL, Event: someEvent(t)})).To(Succeed())
 	// The buffers of two sockets take their part too.
 	g.Expect(<-written).To(BeNumerically("<", 64<<20))
 }
@@ -178,6 +180,8 @@ func TestWhatWentWrongShowsNoMoreOfTheAddressThanItsHost(t *testing.T) {
 		"a closed port":          {allowing, "http://u:hidden@" + closed.Listener.Addr().String() + "/hidden?token=hidden", "connection refused"},
 		"a connection cut short": {allowing, broken.URL + "/hidden?token=hidden", "EOF"},
 		"a forbidden address":    {refusing, broken.URL + "/hidden?token=hidden", "--allow-outgoing-cidr"},
+		"a forbidden name":       {refusing, strings.Replace(broken.URL, "127.0.0.1", "localhost", 1) + "/hidden?token=hidden", "which is a loopback address"},
+		"a link-local address":   {allowing, "http://169.254.169.254/hidden", "169.254.169.254 is a link-local address"},
 		"a bad port":             {allowing, "http://receiver.test:hidden/", "cannot be parsed"},
 		"a bad escape":           {allowing, "http://receiver.test/%hidden", "cannot be parsed"},
 		"another scheme":         {allowing, "ftp://receiver.test/hidden", "unsupported protocol scheme"},
@@ -186,10 +190,59 @@ func TestWhatWentWrongShowsNoMoreOfTheAddressThanItsHost(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			err := c.sender.Send(t.Context(), c.url, someEvent(t))
+			err := c.sender.Send(t.Context(), Letter{Address: c.url, Event: someEvent(t)})
 			g.Expect(err).To(MatchError(ContainSubstring(c.want)))
 			g.Expect(err.Error()).NotTo(ContainSubstring("hidden"))
 			g.Expect(strings.Count(err.Error(), "\n")).To(BeZero())
 		})
 	}
+}
+
+func TestWhatAnAnswerAsksForIsHeard(t *testing.T) {
+	now := time.Date(2026, 11, 2, 3, 4, 5, 0, time.UTC)
+	cases := map[string]struct {
+		status     int
+		retryAfter string
+		gone       bool
+		after      time.Duration
+	}{
+		"wants no more":                      {http.StatusGone, "60", true, 0},
+		"too many, in seconds":               {http.StatusTooManyRequests, "60", false, time.Minute},
+		"unavailable, until a date":          {http.StatusServiceUnavailable, "Mon, 02 Nov 2026 03:06:05 GMT", false, 2 * time.Minute},
+		"until a date that is past":          {http.StatusServiceUnavailable, "Mon, 02 Nov 2026 03:00:00 GMT", false, 0},
+		"until a date far away":              {http.StatusServiceUnavailable, "Mon, 02 Nov 2099 03:00:00 GMT", false, time.Hour},
+		"for far too long":                   {http.StatusTooManyRequests, "4000000000", false, time.Hour},
+		"for longer than can be written":     {http.StatusTooManyRequests, "99999999999999999999", false, 0},
+		"for less than nothing":              {http.StatusTooManyRequests, "-5", false, 0},
+		"in a way that nobody understands":   {http.StatusTooManyRequests, "soon", false, 0},
+		"too many, and not for how long":     {http.StatusTooManyRequests, "", false, 0},
+		"an error that is no question of it": {http.StatusInternalServerError, "60", false, 0},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			server := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if c.retryAfter != "" {
+					w.Header().Set("Retry-After", c.retryAfter)
+				}
+				w.WriteHeader(c.status)
+			}))
+			sender := loopbackSender(t)
+			sender.Clock = clocktesting.NewFakePassiveClock(now)
+			err := sender.Send(t.Context(), Letter{Address: server.URL, Event: someEvent(t)})
+			var failure *Failure
+			g.Expect(errors.As(err, &failure)).To(BeTrue())
+			g.Expect(failure.Gone).To(Equal(c.gone))
+			g.Expect(failure.After).To(Equal(c.after))
+			g.Expect(failure.Unsigned).To(BeFalse())
+		})
+	}
+}
+
+func TestARedirectToAnAddressThatMustNotBeCalledIsNotFollowed(t *testing.T) {
+	g := NewWithT(t)
+	server := serve(t, http.RedirectHandler("http://169.254.169.254/latest/meta-data/", http.StatusTemporaryRedirect))
+	err := loopbackSender(t).Send(t.Context(), Letter{Address: server.URL, Event: someEvent(t)})
+	g.Expect(err).To(MatchError(ContainSubstring("answered 307 Temporary Redirect; redirects are not followed")))
+	g.Expect(err.Error()).NotTo(ContainSubstring("169.254"))
 }

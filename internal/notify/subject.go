@@ -41,6 +41,8 @@ type Subject interface {
 	Kind() Kind
 	// Queue names the queue whose receivers are told.
 	Queue() string
+	// ScheduledJob names the one that it comes from, whose receivers are told too; "" if there is none.
+	ScheduledJob() string
 	// FinishedAt is when it ended, nil if it has not.
 	FinishedAt() *metav1.Time
 	// Announcements in its status.
@@ -96,6 +98,9 @@ func (s aRun) Kind() Kind { return KindRun }
 // Queue implements Subject.
 func (s aRun) Queue() string { return run.Queue(s.run) }
 
+// ScheduledJob implements Subject.
+func (s aRun) ScheduledJob() string { return run.ScheduledJob(s.run) }
+
 // FinishedAt implements Subject.
 func (s aRun) FinishedAt() *metav1.Time { return s.run.Status.FinishedAt }
 
@@ -118,6 +123,14 @@ func (s aGroup) Kind() Kind { return KindGroup }
 
 // Queue implements Subject.
 func (s aGroup) Queue() string { return QueueOfGroup(s.group) }
+
+// ScheduledJob implements Subject.
+func (s aGroup) ScheduledJob() string {
+	if s.group.Spec.ScheduledJobRef == nil {
+		return ""
+	}
+	return s.group.Spec.ScheduledJobRef.Name
+}
 
 // FinishedAt implements Subject.
 func (s aGroup) FinishedAt() *metav1.Time { return s.group.Status.FinishedAt }

@@ -22,7 +22,7 @@ func groupIn(phase batchv1alpha1.JobGroupPhase, receivers ...string) *batchv1alp
 		at := metav1.NewTime(finished)
 		g.Status.FinishedAt = &at
 	}
-	g.Status.Announcements = OwedByGroup(g, queueWith(receivers...))
+	g.Status.Announcements = OwedByGroup(g, from(receivers...))
 	return g
 }
 

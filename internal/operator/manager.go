@@ -45,12 +45,19 @@ func newLease(restConfig *rest.Config, o Options) (resourcelock.Interface, httpw
 	}
 	// A client of its own: the lease must not wait behind the work.
 	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, o.LeaseNamespace, leaseName,
-		resourcelock.ResourceLockConfig{Identity: o.ID}, restConfig, o.RenewDeadline)
+		resourcelock.ResourceLockConfig{Identity: o.ID}, restConfig, leaseClientDeadline(o))
 	if err != nil {
 		return nil, nil, fmt.Errorf("preparing the leader election: %w", err)
 	}
 	lease := incarnation.NewLease(lock, o.LeaseDuration, clock.RealClock{})
 	return lease, lease, nil
+}
+
+// leaseClientDeadline is what resourcelock takes for the renew deadline: requests about the lease time out after half of it. A
+// leader that is cut off tries one more after its deadline, to give the lease up, and is to have ended before another leads. No
+// single request may use up the deadline itself.
+func leaseClientDeadline(o Options) time.Duration {
+	return min(o.RenewDeadline, (o.LeaseDuration-o.RenewDeadline)*4/5)
 }
 
 // stopTimeout bounds the end of the controllers once calls are drained.

@@ -4,6 +4,7 @@ package operator
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
@@ -102,4 +103,17 @@ func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
 	o.MetricsSecure = false
 	g.Expect(metrics(o).SecureServing).To(BeFalse())
 	g.Expect(metrics(o).FilterProvider).To(BeNil())
+}
+
+func TestNoRequestAboutTheLeaseOutlivesTheLeaseOrUsesUpTheDeadline(t *testing.T) {
+	for name, c := range map[string]struct{ lease, renew, want time.Duration }{
+		"the defaults":                         {15 * time.Second, 10 * time.Second, 4 * time.Second},
+		"a lease much longer than its renewal": {time.Minute, 10 * time.Second, 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := leaseClientDeadline(Options{LeaseDuration: c.lease, RenewDeadline: c.renew}); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
 }

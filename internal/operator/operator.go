@@ -24,9 +24,11 @@ import (
 	"reprise.dev/reprise/controllers/scheduledjob"
 	"reprise.dev/reprise/controllers/startup"
 	"reprise.dev/reprise/internal/egress"
+	"reprise.dev/reprise/internal/events"
 	httpwork "reprise.dev/reprise/internal/executor/http"
 	jobwork "reprise.dev/reprise/internal/executor/job"
 	"reprise.dev/reprise/internal/incarnation"
+	counted "reprise.dev/reprise/internal/metrics"
 	"reprise.dev/reprise/internal/notify"
 )
 
@@ -40,6 +42,8 @@ type Operator struct {
 	ending chan struct{}
 	// filled is closed when the caches are.
 	filled filling
+	// endEvents lets the last Events go out.
+	endEvents func()
 	// serving is direct access, while there is any.
 	serving sync.WaitGroup
 }
@@ -57,24 +61,38 @@ func New(ctx context.Context, config *rest.Config, o Options) (*Operator, error)
 	if err != nil {
 		return nil, err
 	}
-	return NewOn(ctx, mgr, leader, o)
+	recorder, end, err := events.Broadcast(config, mgr.GetHTTPClient(), mgr.GetScheme(), o.Log.WithName("events"))
+	if err != nil {
+		return nil, err
+	}
+	op, err := newOn(ctx, mgr, leader, o, recorder)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	op.endEvents = end
+	return op, nil
 }
 
 // NewOn wires a manager process on a controller-runtime manager that the caller has made, with what says until when this
 // process may be sure to lead. It starts nothing. Simulations bring a manager whose API server is in memory.
 func NewOn(ctx context.Context, mgr ctrl.Manager, leader httpwork.Leader, o Options) (*Operator, error) {
+	return newOn(ctx, mgr, leader, o, mgr.GetEventRecorder("reprise"))
+}
+
+func newOn(ctx context.Context, mgr ctrl.Manager, leader httpwork.Leader, o Options, recorder events.Recorder) (*Operator, error) {
 	if o.Outgoing == nil {
 		o.Outgoing = egress.NewClient(o.AllowedOutgoing)
 	}
-	op := &Operator{options: o, manager: mgr, gate: startup.NewGate(), ending: make(chan struct{}), filled: make(filling)}
-	if err := op.wire(ctx, leader); err != nil {
+	op := &Operator{options: o, manager: mgr, gate: startup.NewGate(), ending: make(chan struct{}), filled: make(filling), endEvents: func() {}}
+	if err := op.wire(ctx, leader, events.Limit(recorder, clock.RealClock{}, func() { counted.EventsDropped.Record(1) })); err != nil {
 		return nil, err
 	}
 	return op, nil
 }
 
 // wire makes the parts and connects them.
-func (op *Operator) wire(ctx context.Context, leader httpwork.Leader) error {
+func (op *Operator) wire(ctx context.Context, leader httpwork.Leader, recorder events.Recorder) error {
 	o, mgr := op.options, op.manager
 	c, live := mgr.GetClient(), mgr.GetAPIReader()
 	self := incarnation.New(incarnation.Options{
@@ -84,32 +102,33 @@ func (op *Operator) wire(ctx context.Context, leader httpwork.Leader) error {
 	outgoing := o.Outgoing
 	op.http = httpwork.New(httpwork.Options{
 		Reader: live, Client: outgoing, Clock: clock.RealClock{}, Leader: leader, DefaultTimeout: o.HTTPTimeout, LeaseDuration: o.LeaseDuration,
-		Epoch: func() string { return self.Stamp().Epoch }, Ended: self.Ended, Log: o.Log.WithName("http"),
+		Epoch: func() string { return self.Stamp().Epoch }, Ended: self.Ended, Log: o.Log.WithName("http"), Traceparent: o.Tracer.Traceparent,
 	})
-	executors := jobrun.Executors{HTTP: op.http, Job: jobwork.New(jobwork.Options{Client: c, Live: live, Self: self})}
+	executors := jobrun.Executors{HTTP: op.http, Job: jobwork.New(jobwork.Options{Client: c, Live: live, Self: self, Traceparent: o.Tracer.Traceparent})}
 	dispatcher := jobqueue.New(jobqueue.Options{
 		Client: c, Live: live, Self: self, Gate: op.gate, Work: executors, Clock: o.Clock,
 		HTTPDeadline: func(r *batchv1alpha1.JobRun, now time.Time) time.Time {
 			return httpwork.Deadline(r, o.HTTPTimeout, now)
 		},
 		JobName: jobwork.Name,
-		Startup: o.Startup,
+		Startup: o.Startup, Recorder: recorder,
 	})
 	cleanup := startup.New(self, c, op.gate, o.Clock, o.Log.WithName("startup"))
 	runs := &jobrun.Reconciler{
 		Client: c, Live: live, Self: self, Executors: executors, Queues: dispatcher, Startup: cleanup, Clock: o.Clock,
 		Defaults: jobrun.Defaults{RecoveryPolicy: o.RecoveryPolicy, KeepOrphans: !o.CleanupStaleOnStartup},
-		Ended:    op.http.Events(),
+		Ended:    op.http.Events(), Recorder: recorder,
 	}
 	reservations := &directreservation.Reconciler{Client: c, Self: self, Startup: cleanup, Clock: o.Clock}
 	schedules := &scheduledjob.Reconciler{Client: c, Live: live, Self: self, Gate: op.gate, Clock: o.Clock}
 	groups := &jobgroup.Reconciler{Client: c, Live: live, Self: self, Gate: op.gate, Clock: o.Clock}
 	past := &history.Reconciler{Client: c, Live: live, Self: self, Gate: op.gate, Clock: o.Clock}
-	news := &notification.Reconciler{Client: c, Live: live, Sender: &notify.Sender{Client: outgoing}, Clock: o.Clock}
+	news := &notification.Reconciler{Client: c, Live: live, Sender: &notify.Sender{Client: outgoing}, Clock: o.Clock, Recorder: recorder}
 
 	for _, set := range []func() error{
 		func() error { return index.Register(ctx, mgr.GetFieldIndexer()) },
 		func() error { return mgr.Add(op.filled) },
+		func() error { return op.addTelemetry(ctx, self) },
 		func() error { return mgr.Add(cleanup) },
 		func() error { return dispatcher.SetupWithManager(ctx, mgr) },
 		func() error { return runs.SetupWithManager(mgr, dispatcher.Holds()) },
@@ -118,6 +137,7 @@ func (op *Operator) wire(ctx context.Context, leader httpwork.Leader) error {
 		func() error { return groups.SetupWithManager(mgr) },
 		func() error { return past.SetupWithManager(mgr) },
 		func() error { return news.SetupWithManager(mgr) },
+		func() error { return o.Tracer.SetupWithManager(mgr) },
 		func() error { return op.addFront(mgr, outgoing.Transport) },
 	} {
 		if err := set(); err != nil {
@@ -132,6 +152,7 @@ func (op *Operator) wire(ctx context.Context, leader httpwork.Leader) error {
 // without any of this, if the lease is lost. A process that is asked to end before its caches are filled has begun nothing,
 // and ends at once.
 func (op *Operator) Run(ctx context.Context) error {
+	defer op.endEvents()
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() {

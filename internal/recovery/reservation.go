@@ -63,7 +63,7 @@ func silent(d *batchv1alpha1.DirectReservation, ours bool) ReservationVerdict {
 	pending := d.Status.Phase == batchv1alpha1.ReservationPending
 	switch {
 	case d.Status.Phase != batchv1alpha1.ReservationGranted && reservation.OfFront(d):
-		return lost(fmt.Sprintf("the manager process that waited for a client's sake has not renewed it within %s", reservation.Lease(d)))
+		return lost(fmt.Sprintf("its holder has not renewed it within %s while it waited", reservation.Lease(d)))
 	case pending || ours:
 		return ReservationVerdict{Kind: Untouched}
 	default:

@@ -107,9 +107,23 @@ func Renewal(d *batchv1alpha1.DirectReservation, now time.Time) time.Time {
 func Renew(d *batchv1alpha1.DirectReservation, renewed time.Time) {
 	keepOrder(d)
 	d.Status.RenewedAt = at(renewed)
-	d.Status.ObservedGeneration = d.Generation
+	Observe(d)
 	if end := renewed.Add(Lease(d)); d.Status.Phase == batchv1alpha1.ReservationGranted && (d.Status.ExpiresAt == nil || end.After(d.Status.ExpiresAt.Time)) {
 		d.Status.ExpiresAt = at(end)
+	}
+}
+
+// Observed reports whether the status tells of the present spec.
+func Observed(d *batchv1alpha1.DirectReservation) bool {
+	return d.Status.ObservedGeneration == d.Generation
+}
+
+// Observe says that what the status and its conditions tell holds for the present spec, too. Tools wait for that: kstatus for
+// the one, kubectl wait for the others.
+func Observe(d *batchv1alpha1.DirectReservation) {
+	d.Status.ObservedGeneration = d.Generation
+	for i := range d.Status.Conditions {
+		d.Status.Conditions[i].ObservedGeneration = d.Generation
 	}
 }
 

@@ -25,11 +25,13 @@ func Child(failed, root *batchv1alpha1.JobRun, collision int) *batchv1alpha1.Job
 		Spec: batchv1alpha1.JobRunSpec{
 			JobRunTemplateSpec: template(failed),
 			RetryOf:            failed.Name,
-			ScheduledJobRef:    root.Spec.ScheduledJobRef.DeepCopy(),
 			GroupRef:           root.Spec.GroupRef.DeepCopy(),
 			Attempt:            ptr.To(run.Attempt(failed) + 1),
 			Chain:              ptr.To(run.Chain(failed)),
 		},
+	}
+	if name := run.ScheduledJob(root); name != "" {
+		child.Spec.ScheduledJobRef = &batchv1alpha1.ObjectName{Name: name}
 	}
 	if d := Decide(failed); !d.NotBefore.IsZero() {
 		child.Spec.NotBefore = ptr.To(metav1.NewTime(d.NotBefore))

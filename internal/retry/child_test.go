@@ -98,7 +98,7 @@ func TestTheChildOfAManualRetryBelongsToWhatTheRootBelongsTo(t *testing.T) {
 	if len(with.OwnerReferences) != 1 || with.Spec.ScheduledJobRef == nil {
 		t.Errorf("got %+v, %+v", with.OwnerReferences, with.Spec.ScheduledJobRef)
 	}
-	if len(without.OwnerReferences) != 0 || without.Spec.ScheduledJobRef != nil {
+	if len(without.OwnerReferences) != 0 || without.Spec.ScheduledJobRef == nil {
 		t.Errorf("got %+v, %+v", without.OwnerReferences, without.Spec.ScheduledJobRef)
 	}
 }

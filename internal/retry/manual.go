@@ -58,6 +58,7 @@ func ResolveManual(target, root, manual *batchv1alpha1.JobRun) *batchv1alpha1.Re
 		JobRunTemplateSpec: template(target),
 		Attempt:            ptr.To(nextAttempt(target, root, manual)),
 		Chain:              &chain,
+		ScheduledJob:       run.ScheduledJob(target),
 	}
 }
 

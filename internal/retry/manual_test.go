@@ -116,6 +116,9 @@ func TestAManualRetryContinuesTheChainFromItsOwnPlace(t *testing.T) {
 	if !target.Spec.Chain.QueuedAt.Time.Equal(at(-60)) {
 		t.Error("the target was changed")
 	}
+	if got := ResolveManual(tick(), nil, manualRetry("by-hand", "root")); got.ScheduledJob != "nightly" {
+		t.Errorf("it comes from %q", got.ScheduledJob)
+	}
 }
 
 // numbered gives the recorded retry its number.

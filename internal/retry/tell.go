@@ -3,7 +3,11 @@
 package retry
 
 import (
+	"cmp"
+	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/run"
@@ -24,12 +28,7 @@ func Conclude(r *batchv1alpha1.JobRun, now time.Time) (failedForGood bool) {
 // status.chain. The runs are those that the cache has of the chain; the run itself may be newer than its copy among them.
 func Tell(r *batchv1alpha1.JobRun, runs []batchv1alpha1.JobRun, now time.Time) {
 	members := membersOf(r, runs)
-	latest := members[0]
-	for _, m := range members {
-		if run.Attempt(m) > run.Attempt(latest) {
-			latest = m
-		}
-	}
+	latest := latestOf(members)
 	s := Settle(latest)
 	if latest == r && unseen(r, runs) {
 		s = Settlement{Reason: batchv1alpha1.ReasonRetrying, Message: "retry " + r.Status.Retry.Name + " was created"}
@@ -40,6 +39,23 @@ func Tell(r *batchv1alpha1.JobRun, runs []batchv1alpha1.JobRun, now time.Time) {
 			count(r, m)
 		}
 	}
+}
+
+// Closed reports whether the root has told of the end of its chain, and the run that told it was deleted since: history deletes
+// the latest first, and so may a person. What was told stays told.
+func Closed(root *batchv1alpha1.JobRun, runs []batchv1alpha1.JobRun) bool {
+	told := meta.IsStatusConditionTrue(root.Status.Conditions, batchv1alpha1.ConditionComplete) ||
+		meta.IsStatusConditionTrue(root.Status.Conditions, batchv1alpha1.ConditionFailed)
+	return told && Deleted(latestOf(membersOf(root, runs)).Status.Retry, runs)
+}
+
+// Deleted reports whether a retry is on record and none of the runs.
+func Deleted(record *batchv1alpha1.RetryRecord, runs []batchv1alpha1.JobRun) bool {
+	return record != nil && !slices.ContainsFunc(runs, func(r batchv1alpha1.JobRun) bool { return r.UID == record.UID })
+}
+
+func latestOf(members []*batchv1alpha1.JobRun) *batchv1alpha1.JobRun {
+	return slices.MaxFunc(members, func(a, b *batchv1alpha1.JobRun) int { return cmp.Compare(run.Attempt(a), run.Attempt(b)) })
 }
 
 // membersOf returns the runs of a chain, r first: those whose parent names them, or is gone and names nobody any more. A run

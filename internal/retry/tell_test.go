@@ -142,6 +142,37 @@ func TestTellTheRoot(t *testing.T) {
 	}
 }
 
+func TestAChainThatHasToldOfItsEndIsClosedOnceWhatToldItIsDeleted(t *testing.T) {
+	chain := func(last *batchv1alpha1.JobRun) []batchv1alpha1.JobRun {
+		root := aRun("root", failed, retriedBy("root-r1", false))
+		first := aRun("root-r1", failed, attempt(1, "root"), retriedBy("root-r2", false))
+		runs := list(root, first, last)
+		Tell(&runs[0], runs, noon)
+		return runs
+	}
+	for name, c := range map[string]struct {
+		last    *batchv1alpha1.JobRun
+		deleted bool
+		want    bool
+	}{
+		"it completed, and its last retry was deleted": {aRun("root-r2", completed, attempt(2, "root-r1")), true, true},
+		"it failed, and its last retry was deleted":    {aRun("root-r2", failed, maxRetries(2), attempt(2, "root-r1")), true, true},
+		"it completed, and everything is there":        {aRun("root-r2", completed, attempt(2, "root-r1")), false, false},
+		"it goes on, and its last retry was deleted":   {aRun("root-r2", attempt(2, "root-r1")), true, false},
+		"it goes on": {aRun("root-r2", attempt(2, "root-r1")), false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runs := chain(c.last)
+			if c.deleted {
+				runs = runs[:2]
+			}
+			if got := Closed(&runs[0], runs); got != c.want {
+				t.Errorf("got %t; the root tells %v", got, conditionTypes(&runs[0]))
+			}
+		})
+	}
+}
+
 func TestTellARetryInBetween(t *testing.T) {
 	root := aRun("root", failed, retriedBy("root-r1", false))
 	between := func() *batchv1alpha1.JobRun {

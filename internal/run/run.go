@@ -26,6 +26,18 @@ func Template(r *batchv1alpha1.JobRun) *batchv1alpha1.JobRunTemplateSpec {
 	}
 }
 
+// ScheduledJob returns the name of the ScheduledJob that the run comes from, for a retry that of its chain; "" if from none.
+func ScheduledJob(r *batchv1alpha1.JobRun) string {
+	switch {
+	case r.Spec.ScheduledJobRef != nil:
+		return r.Spec.ScheduledJobRef.Name
+	case r.Status.ResolvedSpec != nil:
+		return r.Status.ResolvedSpec.ScheduledJob
+	default:
+		return ""
+	}
+}
+
 // Queue returns the name of the queue that admits the run, or "" for a run that is yet to be resolved.
 func Queue(r *batchv1alpha1.JobRun) string {
 	if r.Status.Queue != "" {

@@ -57,6 +57,15 @@ func TestTheQueueOfARun(t *testing.T) {
 	}
 }
 
+func TestARunComesFromItsScheduledJobAndSoDoesAManualRetryOfIt(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(run.ScheduledJob(queued())).To(BeEmpty())
+	g.Expect(run.ScheduledJob(queued(func(r *batchv1alpha1.JobRun) { r.Spec.ScheduledJobRef = &batchv1alpha1.ObjectName{Name: "nightly"} }))).To(Equal("nightly"))
+	g.Expect(run.ScheduledJob(queued(func(r *batchv1alpha1.JobRun) {
+		r.Status.ResolvedSpec = &batchv1alpha1.ResolvedSpec{ScheduledJob: "nightly"}
+	}))).To(Equal("nightly"))
+}
+
 func TestThePriorityOnTheRunItselfWinsOverWhatItWasResolvedTo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		own, found := maybe(t, "own"), maybe(t, "resolved")

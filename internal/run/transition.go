@@ -77,10 +77,16 @@ func Finish(r *batchv1alpha1.JobRun, phase batchv1alpha1.JobRunPhase, reason, me
 	meta.RemoveStatusCondition(&s.Conditions, batchv1alpha1.ConditionReconciling)
 	meta.RemoveStatusCondition(&s.Conditions, batchv1alpha1.ConditionStalled)
 	meta.RemoveStatusCondition(&s.Conditions, batchv1alpha1.ConditionOrphaned)
+	if stopped {
+		notOverdue(r)
+	}
 }
 
 // Free records that nothing of the run's work lives any more.
-func Free(r *batchv1alpha1.JobRun) { r.Status.Slot = batchv1alpha1.SlotFree }
+func Free(r *batchv1alpha1.JobRun) {
+	r.Status.Slot = batchv1alpha1.SlotFree
+	notOverdue(r)
+}
 
 // Fence changes the status so that every write made with an earlier resourceVersion fails. The voided version is part of
 // the value: a second fence of the same epoch changes bytes too.

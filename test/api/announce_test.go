@@ -44,7 +44,7 @@ func newReceiver(t *testing.T) *receiver {
 
 // of is the queue whose receiver this is.
 func (r *receiver) of(q *batchv1alpha1.JobQueue) {
-	q.Spec.Notifications = &batchv1alpha1.QueueNotifications{Receivers: []batchv1alpha1.NotificationReceiver{{Name: "r", URL: r.URL + "/told"}}}
+	q.Spec.Notifications = &batchv1alpha1.Notifications{Receivers: []batchv1alpha1.NotificationReceiver{{Name: "r", URL: r.URL + "/told"}}}
 }
 
 // events returns what was received, whether acknowledged or not, as "<type> <run>".

@@ -47,7 +47,7 @@ func mix(random *rand.Rand, calls bool) []deed {
 		m.run()
 	}
 	for range 5 + random.IntN(6) {
-		[]func(){m.run, m.run, m.endless, m.again, m.reservation, m.cancel, m.remove, m.retryByHand}[random.IntN(8)]()
+		[]func(){m.run, m.run, m.endless, m.again, m.reservation, m.cancel, m.remove, m.retryByHand, m.askAgain}[random.IntN(9)]()
 	}
 	m.schedule()
 	m.group()
@@ -167,6 +167,15 @@ func (h *history) remove(name string) error {
 	return h.client.Delete(h.ctx, r, client.Preconditions{UID: &r.UID})
 }
 
+// askAgain asks for what was given up of a run's announcements.
+func (m *mixing) askAgain() {
+	name, value := m.any(), fmt.Sprint(len(m.deeds))
+	m.add("ask for the announcements of "+name+" once more", func(h *history) error {
+		return h.client.Patch(h.ctx, &batchv1alpha1.JobRun{ObjectMeta: metav1.ObjectMeta{Namespace: h.ns, Name: name}},
+			client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, batchv1alpha1.AnnotationResend, value)))
+	})
+}
+
 func (m *mixing) any() string { return m.runs[m.random.IntN(len(m.runs))] }
 
 func (m *mixing) cancel() {
@@ -227,6 +236,7 @@ func (m *mixing) schedule() {
 			sj.Spec.RunAt = ptr.To(metav1.NewTime(time.Now().Add(time.Second).Truncate(time.Second)))
 			template := t.template(h)
 			sj.Spec.RunTemplate = &template
+			sj.Spec.Notifications = ears(h.ear("ear", "schedule"))
 			return h.replace(sj, &batchv1alpha1.ScheduledJob{})
 		}
 	}

@@ -237,12 +237,11 @@ func (h *history) conclude(out *outcome, begun time.Time, err error, deeds []dee
 	out.story = b.String() + h.story()
 }
 
-// withReceiver has everything announced.
+// withReceiver has everything announced, and failures to another receiver, too, which wants nothing before the gate of slow work is
+// open.
 func withReceiver(h *history) func(*batchv1alpha1.JobQueue) {
 	return func(q *batchv1alpha1.JobQueue) {
-		q.Spec.Notifications = &batchv1alpha1.QueueNotifications{Receivers: []batchv1alpha1.NotificationReceiver{
-			{Name: "ear", URL: works.URL + "/" + h.ns + "/told/ear"},
-		}}
+		q.Spec.Notifications = ears(h.ear("ear", ""), h.ear("alarm", "gate=slow", batchv1alpha1.EventRunFailed, batchv1alpha1.EventRunPermanentlyFailed))
 	}
 }
 

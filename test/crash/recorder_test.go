@@ -12,6 +12,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -48,6 +49,7 @@ func lists() []client.ObjectList {
 	return []client.ObjectList{
 		&batchv1alpha1.JobRunList{}, &batchv1alpha1.JobGroupList{}, &batchv1alpha1.ScheduledJobList{}, &batchv1alpha1.JobQueueList{},
 		&batchv1alpha1.DirectReservationList{}, &batchv1alpha1.QueueLedgerList{}, &batchv1.JobList{}, &corev1.PodList{},
+		&eventsv1.EventList{},
 	}
 }
 

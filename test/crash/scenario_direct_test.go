@@ -105,7 +105,8 @@ func inOrder(h *history, v view) []string {
 // expired has one reservation granted whose lease runs out, and others that nobody serves in time.
 func expired(h *history) {
 	roots := h.busy()
-	soon := func(s *batchv1alpha1.DirectReservationSpec) { s.WaitTimeoutSeconds = 1 }
+	// A death frees the slot of the call: then one of those that wait may be granted, and runs out.
+	soon := func(s *batchv1alpha1.DirectReservationSpec) { s.WaitTimeoutSeconds, s.LeaseDurationSeconds = 1, 1 }
 	h.create(reservation("y", soon), reservation("z", soon))
 	h.create(reservation("x", func(s *batchv1alpha1.DirectReservationSpec) { s.LeaseDurationSeconds = 1 }))
 	h.await("those that wait are told so", func(v view) bool {

@@ -35,6 +35,22 @@ func endScenarios() []scenario {
 			expect: announcedAll,
 		}.at(1, 2),
 		scenario{
+			name: "announce-of-schedule", drive: announceOfSchedule, expect: announcedOfSchedule,
+		}.at(1),
+		scenario{
+			name: "resend", pairs: true, fast: true, // the receiver wants nothing for a while: what was given up is asked for once more
+			drive: resend, expect: announcedAll,
+		}.at(1),
+		scenario{
+			name: "edit-ended", drive: editEnded, // what has ended is to be kept for another time
+			expect: func(_ *history, v view) (wrong []string) {
+				for _, o := range unobserved(v) {
+					wrong = append(wrong, fmt.Sprintf("the edit of %s was not observed", o))
+				}
+				return wrong
+			},
+		}.at(1, 2),
+		scenario{
 			name: "history-limits", shift: aDay, before: settledRuns,
 			drive: func(h *history) {
 				h.await("two of three are removed", func(v view) bool { return len(v.runs()) <= 1 })
@@ -64,7 +80,7 @@ const aDay = 25 * time.Hour
 // announcing has the ends of the queue's runs told to a receiver that refuses as many attempts of each.
 func announcing(h *history, refusals int) func(*batchv1alpha1.JobQueue) {
 	return func(q *batchv1alpha1.JobQueue) {
-		q.Spec.Notifications = &batchv1alpha1.QueueNotifications{Receivers: []batchv1alpha1.NotificationReceiver{
+		q.Spec.Notifications = &batchv1alpha1.Notifications{Receivers: []batchv1alpha1.NotificationReceiver{
 			{Name: "r", URL: fmt.Sprintf("%s/%s/told/r?refuse=%d", works.URL, h.ns, refusals)},
 		}}
 	}
@@ -82,6 +98,36 @@ func announcedAll(h *history, v view) (wrong []string) {
 		}
 	}
 	return wrong
+}
+
+// editEnded edits three runs, one of which has failed, and a reservation when they have ended.
+func editEnded(h *history) {
+	h.create(h.queue())
+	h.create(reservation("x", func(s *batchv1alpha1.DirectReservationSpec) { s.Release = true }))
+	h.create(run1("a", h.calls(0)), run1("b", h.calls(1)), run1("c", h.calls(0)))
+	h.told(abc...)
+	for _, name := range abc {
+		r := &batchv1alpha1.JobRun{ObjectMeta: called(name)}
+		h.change(r, func() { r.Spec.TTLSecondsAfterFinished = ptr.To[int32](86400) })
+	}
+	dr := &batchv1alpha1.DirectReservation{ObjectMeta: called("x")}
+	h.change(dr, func() { dr.Spec.TTLSecondsAfterFinished = ptr.To[int32](86400) })
+	h.await("the edits are observed", func(v view) bool { return len(unobserved(v)) == 0 })
+}
+
+// unobserved are the runs and reservations whose status does not tell of their present spec.
+func unobserved(v view) (names []string) {
+	for _, r := range v.runs() {
+		if r.Status.ObservedGeneration != r.Generation {
+			names = append(names, r.Name)
+		}
+	}
+	for _, dr := range every[*batchv1alpha1.DirectReservation](v) {
+		if dr.Status.ObservedGeneration != dr.Generation {
+			names = append(names, dr.Name)
+		}
+	}
+	return names
 }
 
 // settledRuns are three runs of a ScheduledJob that keeps one, the last of which ended last.

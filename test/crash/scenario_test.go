@@ -83,9 +83,12 @@ func (s scenario) live(namespace string, crashes ...crash) (o outcome) {
 		h.settle()
 		o.reached = len(h.all())-before > len(crashes)
 		o.writes = h.writes(before)
+		if len(crashes) == 0 {
+			o.problems = untold(h.now())
+		}
 		h.restart()
 		o.report = h.check()
-		o.problems = append(s.expect(h, h.now()), told(o.report)...)
+		o.problems = slices.Concat(o.problems, s.expect(h, h.now()), told(o.report))
 	})
 	if err != nil {
 		o.reached, o.writes = true, h.writes(before)

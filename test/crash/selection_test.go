@@ -28,7 +28,7 @@ const (
 	// perMinute is how many histories two cores are sure to manage in a minute.
 	perMinute = 200
 	// defaultMinutes of CRASH_MINUTES.
-	defaultMinutes = 5
+	defaultMinutes = 4
 )
 
 func selectionFromEnv() (selection, error) {

@@ -92,7 +92,7 @@ func unsettled(v view, o client.Object) string {
 	case *batchv1alpha1.JobRun:
 		return unsettledRun(v, o)
 	case *batchv1alpha1.JobGroup:
-		if !o.Status.Phase.Terminal() || !notify.Settled(o.Status.Announcements) {
+		if !o.Status.Phase.Terminal() || notify.InDebt(notify.OfGroup(o)) {
 			return string(o.Status.Phase)
 		}
 	case *batchv1alpha1.DirectReservation:
@@ -100,8 +100,8 @@ func unsettled(v view, o client.Object) string {
 			return string(o.Status.Phase)
 		}
 	case *batchv1alpha1.JobQueue:
-		if o.Status.Queued+o.Status.Running+o.Status.Reserved > 0 || o.Status.ObservedGeneration != o.Generation {
-			return fmt.Sprintf("%d queued, %d running, %d reserved", o.Status.Queued, o.Status.Running, o.Status.Reserved)
+		if int(o.Status.Queued+o.Status.Running+o.Status.Reserved)+len(o.Status.Next) > 0 || o.Status.ObservedGeneration != o.Generation {
+			return fmt.Sprintf("%d queued, %d running, %d reserved, %d next", o.Status.Queued, o.Status.Running, o.Status.Reserved, len(o.Status.Next))
 		}
 	case *batchv1alpha1.ScheduledJob:
 		if len(o.Status.Active) > 0 || o.Status.ObservedGeneration != o.Generation {
@@ -115,7 +115,7 @@ func unsettledRun(v view, r *batchv1alpha1.JobRun) string {
 	switch {
 	case !r.Status.Phase.Terminal(), r.Status.Slot == batchv1alpha1.SlotHeld:
 		return fmt.Sprintf("%s %s slot=%s", r.Status.Phase, r.Status.Reason, r.Status.Slot)
-	case !notify.Settled(r.Status.Announcements):
+	case notify.InDebt(notify.OfRun(r)):
 		return "announcements are owed"
 	case run.IsRoot(r) && v.told(r.Name) == "":
 		return "the chain has not told its end"

@@ -4,6 +4,7 @@ package crash
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"k8s.io/apimachinery/pkg/types"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
@@ -44,6 +46,7 @@ type workLog struct {
 	direct   map[string]string        // the reservation of a direct request, by its path
 	gates    map[string]chan struct{} // closed: calls that wait at the gate go on
 	refusals map[types.UID]int
+	open     map[string]bool // the gates of receivers
 }
 
 func newWorkServer() *workServer {
@@ -54,7 +57,7 @@ func newWorkServer() *workServer {
 
 // open begins the log of a namespace.
 func (s *workServer) open(namespace string) *workLog {
-	l := &workLog{direct: map[string]string{}, gates: map[string]chan struct{}{}, refusals: map[types.UID]int{}}
+	l := &workLog{direct: map[string]string{}, gates: map[string]chan struct{}{}, refusals: map[types.UID]int{}, open: map[string]bool{}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.logs[namespace] = l
@@ -119,25 +122,45 @@ func (l *workLog) work(rw http.ResponseWriter, r *http.Request, script, gate, id
 	_, _ = io.WriteString(rw, "done")
 }
 
-// hear takes an announcement. Of each subject it refuses as many as the query says.
+// hear takes an announcement. Of each subject it refuses as many as the query says; it wants none before its gate is open, if it has
+// one, and none that is not signed if they are to be.
 func (l *workLog) hear(rw http.ResponseWriter, r *http.Request, receiver string) {
+	body, err := io.ReadAll(r.Body)
 	var e struct {
 		Type string
 		Data struct{ UID types.UID }
 	}
-	if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
+	if err := errors.Join(err, json.Unmarshal(body, &e)); err != nil {
 		http.Error(rw, err.Error(), http.StatusBadRequest)
 		return
 	}
-	refuse, _ := strconv.Atoi(r.URL.Query().Get("refuse"))
+	query := r.URL.Query()
+	refuse, _ := strconv.Atoi(query.Get("refuse"))
+	code := http.StatusOK
 	l.mu.Lock()
-	accepted := l.refusals[e.Data.UID] >= refuse
-	l.refusals[e.Data.UID]++
-	l.told = append(l.told, invariant.Announcement{At: time.Now(), Receiver: receiver, UID: e.Data.UID, Event: e.Type, Accepted: accepted})
-	l.mu.Unlock()
-	if !accepted {
-		rw.WriteHeader(http.StatusServiceUnavailable)
+	defer l.mu.Unlock()
+	switch {
+	case query.Has("signed") && !wellSigned(body, r.Header):
+		code = http.StatusUnauthorized
+	case query.Has("gate") && !l.open[query.Get("gate")]:
+		code = http.StatusGone
+	case l.refusals[e.Data.UID] < refuse:
+		code = http.StatusServiceUnavailable
 	}
+	l.refusals[e.Data.UID]++
+	l.told = append(l.told, invariant.Announcement{
+		At: time.Now(), Receiver: receiver, ScheduledJob: query.Has("schedule"), UID: e.Data.UID, Event: e.Type,
+		Accepted: code == http.StatusOK, Gone: code == http.StatusGone,
+	})
+	rw.WriteHeader(code)
+}
+
+// signingKey is that of all receivers that are told signed messages.
+const signingKey = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
+func wellSigned(body []byte, header http.Header) bool {
+	webhook, err := standardwebhooks.NewWebhook(signingKey)
+	return err == nil && webhook.Verify(body, header) == nil
 }
 
 func (l *workLog) add(a invariant.Act) {
@@ -160,6 +183,7 @@ func (l *workLog) openGate(name string) {
 	gate := l.gate(name)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.open[name] = true
 	select {
 	case <-gate:
 	default:

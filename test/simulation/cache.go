@@ -5,9 +5,9 @@ package simulation
 import (
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,7 +26,7 @@ type informers struct {
 	filled  chan struct{} // closed when every kind is
 
 	mu      sync.Mutex
-	kinds   map[schema.GroupVersionKind]*informer
+	ordered []*informer // by kind; replaced as a whole, never changed
 	indexes map[schema.GroupVersionKind]map[string]client.IndexerFunc
 	started bool
 }
@@ -34,7 +34,7 @@ type informers struct {
 var _ cache.Cache = (*informers)(nil)
 
 func newInformers(p *process) *informers {
-	return &informers{process: p, filled: make(chan struct{}), kinds: map[schema.GroupVersionKind]*informer{}, indexes: map[schema.GroupVersionKind]map[string]client.IndexerFunc{}}
+	return &informers{process: p, filled: make(chan struct{}), indexes: map[schema.GroupVersionKind]map[string]client.IndexerFunc{}}
 }
 
 // GetInformer returns the informer of a kind, once it is filled if the cache has started.
@@ -60,13 +60,14 @@ func (c *informers) GetInformerForKind(ctx context.Context, gvk schema.GroupVers
 func (c *informers) informer(gvk schema.GroupVersionKind) (*informer, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := c.kinds[gvk]
-	if i == nil {
-		i = newInformer(c.process, gvk, c.indexes[gvk])
-		c.kinds[gvk] = i
-		if c.started {
-			c.process.sim.network.signal()
-		}
+	at, known := slices.BinarySearchFunc(c.ordered, gvk.Kind, func(i *informer, kind string) int { return strings.Compare(i.gvk.Kind, kind) })
+	if known {
+		return c.ordered[at], c.started
+	}
+	i := newInformer(c.process, gvk, c.indexes[gvk])
+	c.ordered = slices.Insert(slices.Clone(c.ordered), at, i)
+	if c.started {
+		c.process.sim.network.signal()
 	}
 	return i, c.started
 }
@@ -75,12 +76,7 @@ func (c *informers) informer(gvk schema.GroupVersionKind) (*informer, bool) {
 func (c *informers) all() []*informer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.SortedFunc(maps.Values(c.kinds), func(a, b *informer) int {
-		if a.gvk.Kind < b.gvk.Kind {
-			return -1
-		}
-		return 1
-	})
+	return c.ordered
 }
 
 // RemoveInformer is used by nobody.

@@ -140,8 +140,8 @@ func (m *smallManager) GetScheme() *runtime.Scheme { return m.process.sim.scheme
 // GetRESTMapper knows the resources.
 func (m *smallManager) GetRESTMapper() meta.RESTMapper { return m.process.sim.direct.RESTMapper() }
 
-// GetEventRecorder drops events: nothing rests on them.
-func (m *smallManager) GetEventRecorder(string) recorder.EventRecorder { return silent{} }
+// GetEventRecorder keeps Events for the checker.
+func (m *smallManager) GetEventRecorder(string) recorder.EventRecorder { return &notes{m.process} }
 
 // GetEventRecorderFor is the same for events of the old kind.
 func (m *smallManager) GetEventRecorderFor(string) record.EventRecorder {
@@ -176,13 +176,3 @@ func (m *smallManager) GetWebhookServer() webhook.Server { return nil }
 
 // GetConverterRegistry is none.
 func (m *smallManager) GetConverterRegistry() conversion.Registry { return nil }
-
-// silent drops events.
-type silent struct{}
-
-// Eventf drops the event.
-func (silent) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
-
-// AnnotatedEventf drops the event.
-func (silent) AnnotatedEventf(runtime.Object, runtime.Object, map[string]string, string, string, string, string, ...any) {
-}

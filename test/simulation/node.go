@@ -36,6 +36,9 @@ func (s *sim) deedOf(run string, attempt int32, good int, bad ...int) deed {
 	if c.of("long").hits(0.05) {
 		d.takes *= 3
 	}
+	if c.of("hangs").hits(0.05) { // the node does not answer for a while
+		d.dies += 2 * time.Minute
+	}
 	return d
 }
 

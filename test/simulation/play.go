@@ -48,6 +48,7 @@ func play(seed uint64, p plan, verbose bool) outcome {
 		p.end("the history is over")
 	}
 	s.stats.Acts = len(s.history.Acts)
+	s.history.Versions = append(s.history.Versions, s.noted.soFar()...)
 	return outcome{report: invariant.Check(s.history), lines: s.lines, fired: s.fired, flaws: s.flaws, stats: s.stats}
 }
 

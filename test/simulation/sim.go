@@ -65,6 +65,8 @@ type sim struct {
 	seen    int64
 	history invariant.History
 
+	noted noted // Events
+
 	jobs  map[string]bool // of the world: what is on the agenda
 	calls map[string]int
 	fired []string // faults, as they happened

@@ -29,7 +29,7 @@ const (
 func TestMain(m *testing.M) {
 	logf.SetLogger(logr.Discard())
 	runtime.GOMAXPROCS(1) // with one processor goroutines run in one order
-	debug.SetGCPercent(400)
+	debug.SetGCPercent(1500)
 	// What is made once must not be made in a bubble.
 	if _, err := memoryapi.New(memoryapi.Options{Scheme: scheme()}); err != nil {
 		panic(err)

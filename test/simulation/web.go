@@ -4,15 +4,12 @@ package simulation
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	httpwork "reprise.dev/reprise/internal/executor/http"
 	"reprise.dev/reprise/internal/invariant"
@@ -138,32 +135,6 @@ func (s *sim) hear(r *request, code int) {
 		StatusCode: code, Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(nil)), Request: r.web.request,
 	}
-}
-
-// receive is what a receiver of announcements does.
-func (s *sim) receive(r *request, c chance) {
-	code := http.StatusNoContent
-	if !s.calm.Load() && c.of("refuses").hits(0.2) {
-		code = http.StatusServiceUnavailable
-	}
-	var e struct {
-		Type string `json:"type"`
-		Data struct {
-			UID  types.UID `json:"uid"`
-			Name string    `json:"name"`
-		} `json:"data"`
-	}
-	if err := json.Unmarshal(r.web.body, &e); err != nil {
-		s.trace("the receiver cannot read an announcement: %v", err)
-	}
-	s.history.Announcements = append(s.history.Announcements, invariant.Announcement{
-		At: s.now(), Receiver: strings.TrimPrefix(r.web.request.URL.Path, "/"), UID: e.Data.UID, Event: e.Type, Accepted: code < 300,
-	})
-	s.trace("receiver is told %s of %s: %d", e.Type, e.Data.Name, code)
-	if !s.calm.Load() && c.of("hangs").hits(0.05) {
-		return
-	}
-	s.respond(r, code)
 }
 
 // first is a header that may have been spelled in any way.

@@ -34,6 +34,7 @@ func wishesOf(c chance, until time.Duration) []wish {
 	kinds := []string{
 		"run", "run", "run", "run", "run", "run", "run", "run", "cancel", "cancel", "delete", "retry", "prioritise", "schedule", "schedule once", "group",
 		"reserve", "release", "cancel group", "delete group", "suspend", "limit", "delete schedule", "delete reservation", "trigger",
+		"resend", "resend", "silence", "lose key",
 	}
 	var wishes []wish
 	for n := range pick(c.of("how many"), 2, 4, 6, 10, 20) {
@@ -42,22 +43,6 @@ func wishesOf(c chance, until time.Duration) []wish {
 	}
 	slices.SortStableFunc(wishes, func(a, b wish) int { return cmp.Compare(a.At, b.At) })
 	return wishes
-}
-
-// queues makes the queues: one with a limit of 1, one of 2 with types and a resource, and a receiver for each.
-func (s *sim) queues() {
-	receivers := &batchv1alpha1.QueueNotifications{Receivers: []batchv1alpha1.NotificationReceiver{{Name: "ops", URL: "http://" + receiverHost + "/ops"}}}
-	s.create(&batchv1alpha1.JobQueue{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "one"},
-		Spec:       batchv1alpha1.JobQueueSpec{Concurrency: &batchv1alpha1.QueueConcurrency{Limit: ptr.To[int32](1)}, Notifications: receivers},
-	})
-	s.create(&batchv1alpha1.JobQueue{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "two"},
-		Spec: batchv1alpha1.JobQueueSpec{Notifications: receivers, Concurrency: &batchv1alpha1.QueueConcurrency{
-			Limit: ptr.To[int32](2), Types: []batchv1alpha1.TypeConcurrency{{Name: "story", Limit: ptr.To[int32](1)}},
-			Resources: []batchv1alpha1.QueueResource{{Name: "gpu", Capacity: 1}},
-		}},
-	})
 }
 
 func (s *sim) create(o client.Object) {
@@ -155,6 +140,9 @@ func (s *sim) schedule(w wish, c chance, meta metav1.ObjectMeta) {
 	} else {
 		sj.Spec.RunTemplate = ptr.To(s.template(c))
 	}
+	if c.of("told").hits(0.5) {
+		sj.Spec.Notifications = s.toldOf(c)
+	}
 	s.create(sj)
 }
 
@@ -174,6 +162,8 @@ func (s *sim) meddle(w wish, c chance) {
 		s.after(c.of("back").between(time.Second, 30*time.Second), "queues go on", s.goOn)
 	case "limit":
 		change(s, c, &batchv1alpha1.JobQueueList{}, func(q *batchv1alpha1.JobQueue) bool { return q.Name == "two" }, func(q *batchv1alpha1.JobQueue) { q.Spec.Concurrency.Limit = ptr.To[int32](3) })
+	case "resend", "silence", "lose key":
+		s.meddleWithNews(w, c)
 	default:
 		s.remove(w, c)
 	}

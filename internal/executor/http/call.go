@@ -27,6 +27,8 @@ type plan struct {
 	attempt   int32
 	deadline  time.Time
 	eventTime time.Time
+	// traceparent by which the called service joins the run's trace, "" for none.
+	traceparent string
 	// heard notes that a byte of the response has come.
 	heard func()
 }

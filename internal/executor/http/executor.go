@@ -35,7 +35,7 @@ type Leader interface {
 	Bound(ctx context.Context) (context.Context, context.CancelFunc, error)
 }
 
-// Options are what an Executor needs. All are required.
+// Options are what an Executor needs. All but Traceparent are required.
 type Options struct {
 	// Reader reads Secrets live.
 	Reader client.Reader
@@ -54,6 +54,8 @@ type Options struct {
 	// Ended tells whether the process of another incarnation is known to have ended. False means that it cannot be seen. The
 	// incarnation is nil for a run that records none.
 	Ended func(ctx context.Context, incarnation *batchv1alpha1.Incarnation) (bool, error)
+	// Traceparent is the header traceparent of the calls of a run, "" for none. Default: none.
+	Traceparent func(*batchv1alpha1.JobRun) string
 	// Log gets a line when calls are drained, and details at V(1).
 	Log logr.Logger
 }
@@ -205,6 +207,9 @@ func (e *Executor) plan(r *batchv1alpha1.JobRun) (*plan, error) {
 	}
 	if r.Spec.ScheduledTime != nil {
 		p.eventTime = r.Spec.ScheduledTime.Time
+	}
+	if e.options.Traceparent != nil {
+		p.traceparent = e.options.Traceparent(r)
 	}
 	return p, nil
 }

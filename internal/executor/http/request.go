@@ -30,6 +30,10 @@ const (
 	// Idempotency-Key may refuse a lower one, which comes from a manager that does not lead any more.
 	HeaderAttempt = "Reprise-Attempt"
 
+	// HeaderTraceparent is by which the called service joins the trace of the chain, if there are traces. A run that sets it
+	// keeps its own.
+	HeaderTraceparent = "Traceparent"
+
 	headerContentType = "Content-Type"
 )
 
@@ -118,6 +122,9 @@ func (p *plan) header(contentType string, secrets map[batchv1alpha1.SecretKeyRef
 	}
 	if header.Get("User-Agent") == "" {
 		header.Set("User-Agent", "reprise/"+version.String())
+	}
+	if p.traceparent != "" && header.Get(HeaderTraceparent) == "" {
+		header.Set(HeaderTraceparent, p.traceparent)
 	}
 	header.Set(HeaderIdempotencyKey, p.chain.IdempotencyKey)
 	header.Set(HeaderRun, p.key.String())

@@ -104,6 +104,29 @@ func TestHeadersOfTheManagerWinOverThoseOfTheWork(t *testing.T) {
 	}
 }
 
+func TestACallJoinsTheTraceOfItsRunUnlessTheWorkNamesOne(t *testing.T) {
+	url, calls := recorder(t)
+	b := newBench(t, loopback)
+	b.options.Traceparent = func(r *batchv1alpha1.JobRun) string { return "00-of-" + r.Name + "-01" }
+	for name, c := range map[string]struct {
+		headers []batchv1alpha1.HTTPHeader
+		want    string
+	}{
+		"plain": {nil, "00-of-plain-01"},
+		"own":   {inClear("traceparent", "mine"), "mine"},
+	} {
+		b.outcome(claimed(name, batchv1alpha1.HTTPWork{URL: url, Headers: c.headers}))
+		if got := (<-calls).header.Values("traceparent"); len(got) != 1 || got[0] != c.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	b.options.Traceparent = nil
+	b.outcome(claimed("untold", batchv1alpha1.HTTPWork{URL: url}))
+	if got := (<-calls).header.Values("traceparent"); len(got) != 0 {
+		t.Errorf("without traces: %q", got)
+	}
+}
+
 func TestTheManagerNamesItselfAndAsksForNoCompression(t *testing.T) {
 	url, calls := recorder(t)
 	newBench(t, loopback).outcome(claimed("a", batchv1alpha1.HTTPWork{URL: url}))

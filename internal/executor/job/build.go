@@ -70,6 +70,9 @@ func Build(r *batchv1alpha1.JobRun, e epoch.Epoch) *batchv1.Job {
 	if pod.Spec.RestartPolicy == "" || pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure {
 		pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	}
+	if pod.Spec.RestartPolicy == corev1.RestartPolicyNever { // of others the API server has no failure policy
+		job.Spec.PodFailurePolicy = telling(job.Spec.PodFailurePolicy)
+	}
 	env := environment(r)
 	for i := range pod.Spec.InitContainers {
 		setEnvironment(&pod.Spec.InitContainers[i], env)
@@ -78,6 +81,31 @@ func Build(r *batchv1alpha1.JobRun, e epoch.Epoch) *batchv1.Job {
 		setEnvironment(&pod.Spec.Containers[i], env)
 	}
 	return job
+}
+
+// maxFailureRules is how many the API server accepts.
+const maxFailureRules = 20
+
+// telling adds rules to a failure policy by which any failed pod fails its Job. They decide nothing that backoffLimit 0 does not,
+// but by them the Job's condition keeps what became of the pod: one that was deleted or evicted is gone before anybody can ask it.
+func telling(theirs *batchv1.PodFailurePolicy) *batchv1.PodFailurePolicy {
+	ours := []batchv1.PodFailurePolicyRule{
+		{
+			Action:          batchv1.PodFailurePolicyActionFailJob,
+			OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}},
+		},
+		{
+			Action:      batchv1.PodFailurePolicyActionFailJob,
+			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpNotIn, Values: []int32{0}},
+		},
+	}
+	if theirs == nil {
+		return &batchv1.PodFailurePolicy{Rules: ours}
+	}
+	if len(theirs.Rules)+len(ours) <= maxFailureRules {
+		theirs.Rules = append(theirs.Rules, ours...)
+	}
+	return theirs
 }
 
 // Placeholder returns a suspended Job that takes the name of a run's Job. Its pod template is not the run's: that one may

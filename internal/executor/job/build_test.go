@@ -121,8 +121,21 @@ func TestWhatTheTemplateSaysOfItsPodsIsUntouched(t *testing.T) {
 	g.Expect(spec.Parallelism).To(HaveValue(BeEquivalentTo(3)))
 	g.Expect(spec.Completions).To(HaveValue(BeEquivalentTo(5)))
 	g.Expect(spec.CompletionMode).To(HaveValue(Equal(batchv1.IndexedCompletion)))
-	g.Expect(spec.PodFailurePolicy).To(Equal(policy))
+	g.Expect(spec.PodFailurePolicy.Rules).To(HaveLen(3))
+	g.Expect(spec.PodFailurePolicy.Rules[0]).To(Equal(policy.Rules[0]), "its own rules come first")
 	g.Expect(r).To(Equal(before), "the run itself must not be changed")
+}
+
+func TestTheJobKeepsWhatBecameOfAPodThatIsGone(t *testing.T) {
+	g := NewWithT(t)
+	rules := Build(aRun(), mine).Spec.PodFailurePolicy.Rules
+	g.Expect(rules).To(HaveLen(2))
+	g.Expect(rules).To(HaveEach(HaveField("Action", batchv1.PodFailurePolicyActionFailJob)), "as backoffLimit 0 would, without saying why")
+	full := func(n int) *batchv1.PodFailurePolicy {
+		return &batchv1.PodFailurePolicy{Rules: make([]batchv1.PodFailurePolicyRule, n)}
+	}
+	g.Expect(telling(full(18)).Rules).To(HaveLen(20))
+	g.Expect(telling(full(19)).Rules).To(HaveLen(19), "the API server accepts no more than 20")
 }
 
 func TestAPlaceholderHasNothingOfTheRunsTemplate(t *testing.T) {

@@ -4,6 +4,7 @@ package jobwork
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
@@ -143,4 +144,30 @@ func TestAPersonsWordCountsOnlyOnceNothingMoreCanBegin(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestStoppedWorkIsDueAtTheEndOfTheFirstGrace(t *testing.T) {
+	g := NewWithT(t)
+	later := func(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: second.Add(time.Hour)} }
+	r := aRun()
+	pods := []corev1.Pod{aPod("running"), aPod("q", terminating, later), aPod("p", terminating)}
+	for name, s := range map[string]Sight{
+		"its Job is gone":          {Pods: pods, Closed: true},
+		"its Job has ended":        {Job: aJob(r, completed), Pods: pods},
+		"its Job was stopped":      {Job: aJob(r, sealedAs(SealedStopped), suspensionSeen), Pods: pods},
+		"its Job is said to be so": {Job: aJob(r, beingDeleted, jobConfirmed(uid)), Pods: pods},
+	} {
+		g.Expect(Judge(r, s).Due).To(Equal(second.Add(30*time.Second)), name)
+	}
+	g.Expect(Judge(r, Sight{Pods: pods[:1], Closed: true}).Due).To(BeZero(), "nobody has asked the pod to end")
+}
+
+func TestWorkWhosePodsHaveEndedTellsWhenUntilItsJobSaysHow(t *testing.T) {
+	g := NewWithT(t)
+	r := aRun()
+	ended := aPod("p", exited("main", 1, "Error", 7))
+	g.Expect(Judge(r, Sight{Job: aJob(r), Pods: []corev1.Pod{ended}}).EndedAt).To(BeTemporally("==", second.Add(7*time.Second)))
+	g.Expect(Judge(r, Sight{Job: aJob(r), Pods: []corev1.Pod{ended, aPod("q")}}).EndedAt).To(BeZero(), "another pod lives")
+	g.Expect(Judge(r, Sight{Job: aJob(r)}).EndedAt).To(BeZero(), "there was none yet")
+	g.Expect(Judge(r, Sight{Job: aJob(r, failedPods(1)), Pods: []corev1.Pod{ended}}).EndedAt).To(BeZero(), "the Job has said how")
 }

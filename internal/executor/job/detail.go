@@ -37,13 +37,13 @@ func list(pods []*corev1.Pod) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(sentence(pod))
+		b.WriteString(Sentence(pod))
 	}
 	return b.String()
 }
 
-// sentence says of one pod where it is and what it does or waits for.
-func sentence(pod *corev1.Pod) string {
+// Sentence says of one pod where it is and what it does or waits for.
+func Sentence(pod *corev1.Pod) string {
 	s := "pod " + pod.Name
 	if pod.Spec.NodeName != "" {
 		s += " on node " + pod.Spec.NodeName
@@ -52,7 +52,7 @@ func sentence(pod *corev1.Pod) string {
 		return s + " is terminating since " + terminatingSince(pod).UTC().Format(time.RFC3339)
 	}
 	s += " is " + string(pod.Status.Phase)
-	if why := waitsFor(pod); why != "" {
+	if why := WaitsFor(pod); why != "" {
 		s += ": " + why
 	}
 	return s
@@ -67,8 +67,32 @@ func terminatingSince(pod *corev1.Pod) time.Time {
 	return at
 }
 
-// waitsFor tells why a pod does not run: that it fits on no node, or what its first waiting container waits for.
-func waitsFor(pod *corev1.Pod) string {
+// due returns when the grace of the first pod that is to end is over; zero if none is to end.
+func due(pods []*corev1.Pod) time.Time {
+	var first time.Time
+	for _, pod := range pods {
+		if end := pod.DeletionTimestamp; end != nil && (first.IsZero() || end.Time.Before(first)) {
+			first = end.Time
+		}
+	}
+	return first
+}
+
+// lastEnd returns when the last container ended, zero if none has.
+func lastEnd(pods []corev1.Pod) time.Time {
+	var last time.Time
+	for i := range pods {
+		for _, s := range pods[i].Status.ContainerStatuses {
+			if t := s.State.Terminated; t != nil && t.FinishedAt.After(last) {
+				last = t.FinishedAt.Time
+			}
+		}
+	}
+	return last
+}
+
+// WaitsFor tells why a pod does not run: that it fits on no node, or what its first waiting container waits for.
+func WaitsFor(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
 			return joined(c.Reason, c.Message)

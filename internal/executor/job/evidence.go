@@ -43,7 +43,11 @@ func Judge(r *batchv1alpha1.JobRun, s Sight) executor.Evidence {
 	case sealed(s.Job):
 		return halted(s, live)
 	default:
-		return executor.Evidence{Life: executor.Alive, Detail: describe(s.Job, live)}
+		e := executor.Evidence{Life: executor.Alive, Detail: describe(s.Job, live)}
+		if len(live) == 0 {
+			e.EndedAt = lastEnd(s.Pods)
+		}
+		return e
 	}
 }
 
@@ -51,7 +55,7 @@ func Judge(r *batchv1alpha1.JobRun, s Sight) executor.Evidence {
 func absent(s Sight, live []*corev1.Pod) executor.Evidence {
 	switch {
 	case len(live) > 0:
-		return executor.Evidence{Life: executor.Alive, Confirmable: s.Closed, Detail: "the Job is gone; " + list(live), RecheckAfter: recheckAfter}
+		return executor.Evidence{Life: executor.Alive, Confirmable: s.Closed, Due: due(live), Detail: "the Job is gone; " + list(live), RecheckAfter: recheckAfter}
 	case len(s.Pods) > 0:
 		stopped := s.Closed || anyConfirmed(s.Pods)
 		return executor.Evidence{Life: executor.Unknown, Stopped: stopped, Detail: "the Job was removed; its pods have ended"}
@@ -65,7 +69,7 @@ func absent(s Sight, live []*corev1.Pod) executor.Evidence {
 func ended(r *batchv1alpha1.JobRun, s Sight, live []*corev1.Pod) executor.Evidence {
 	e := executor.Evidence{Life: executor.Ended, Stopped: len(live) == 0}
 	if !e.Stopped {
-		e.Confirmable, e.Detail, e.RecheckAfter = true, list(live), recheckAfter
+		e.Confirmable, e.Due, e.Detail, e.RecheckAfter = true, due(live), list(live), recheckAfter
 	}
 	end := finished(s.Job)
 	if sealed(s.Job) && end.Type == batchv1.JobFailed && end.Reason != batchv1.JobReasonDeadlineExceeded {
@@ -87,6 +91,7 @@ func halted(s Sight, live []*corev1.Pod) executor.Evidence {
 	switch {
 	case len(live) > 0:
 		e := waits("the work is being stopped; " + list(live))
+		e.Due = due(live)
 		e.Confirmable = s.Job.DeletionTimestamp == nil && (placeholder || has(s.Job, batchv1.JobSuspended))
 		return e
 	case s.Job.DeletionTimestamp != nil:
@@ -103,7 +108,7 @@ func halted(s Sight, live []*corev1.Pod) executor.Evidence {
 // confirmed judges a Job that a person says is gone, whatever can be seen of it. Its pods count for themselves.
 func confirmed(s Sight, live []*corev1.Pod) executor.Evidence {
 	if len(live) > 0 {
-		return executor.Evidence{Life: executor.Alive, Confirmable: true, Detail: list(live), RecheckAfter: recheckAfter}
+		return executor.Evidence{Life: executor.Alive, Confirmable: true, Due: due(live), Detail: list(live), RecheckAfter: recheckAfter}
 	}
 	return executor.Evidence{
 		Life: executor.Unknown, Stopped: true,

@@ -45,7 +45,7 @@ type Incarnation interface {
 	Check(where, stored string) int
 }
 
-// Options are what an Executor needs. All are required.
+// Options are what an Executor needs. All but Traceparent are required.
 type Options struct {
 	// Client creates and patches Jobs.
 	Client client.Client
@@ -53,6 +53,8 @@ type Options struct {
 	Live client.Reader
 	// Self is this process.
 	Self Incarnation
+	// Traceparent is by which the work of a run joins the trace of its chain, "" for none. Default: none.
+	Traceparent func(*batchv1alpha1.JobRun) string
 }
 
 // Executor executes Job work. Use New.
@@ -86,7 +88,7 @@ func (e *Executor) Start(ctx context.Context, r *batchv1alpha1.JobRun) error {
 	if err != nil {
 		return err
 	}
-	err = e.Client.Create(ctx, Build(r, me))
+	err = e.Client.Create(ctx, e.build(r, me))
 	switch {
 	case err == nil:
 		return nil
@@ -183,7 +185,7 @@ func (e *Executor) occupy(ctx context.Context, r *batchv1alpha1.JobRun) (bool, e
 	}
 	closed, err := e.place(ctx, Placeholder(r, me))
 	if refusedForGood(err) && workOf(r) != nil {
-		closed, err = e.place(ctx, suspended(Build(r, me)))
+		closed, err = e.place(ctx, suspended(e.build(r, me)))
 	}
 	if refusedForGood(err) {
 		return true, nil

@@ -133,8 +133,8 @@ func (l *load) patch(ctx context.Context, o client.Object, patch string) error {
 
 // queues makes the queues and the schedules, before anything goes wrong.
 func (l *load) queues() {
-	receivers := func(name string) *batchv1alpha1.QueueNotifications {
-		return &batchv1alpha1.QueueNotifications{Receivers: []batchv1alpha1.NotificationReceiver{
+	receivers := func(name string) *batchv1alpha1.Notifications {
+		return &batchv1alpha1.Notifications{Receivers: []batchv1alpha1.NotificationReceiver{
 			{Name: name, URL: fmt.Sprintf("%s/announce/%s/%s", l.server.URL, l.ns, name)},
 		}}
 	}
@@ -157,6 +157,9 @@ func (l *load) queues() {
 	forbid.RunTemplate = l.httpWork(queueTwo, demand{takes: 300 * time.Millisecond})
 	allow := batchv1alpha1.ScheduledJobSpec{Schedule: "@every 2s", ConcurrencyPolicy: batchv1alpha1.ConcurrencyAllow, MaxQueuedRuns: 3}
 	allow.RunTemplate = l.jobWork(queueMixed, 200*time.Millisecond, 0, batchv1alpha1.RecoveryAdopt)
+	forbid.Notifications = receivers("of-forbid?schedule")
+	forbid.Notifications.Receivers[0].Name = "of-forbid"
+	forbid.Notifications.Receivers[0].Events = []batchv1alpha1.EventType{batchv1alpha1.EventRunCompleted, batchv1alpha1.EventRunPermanentlyFailed}
 	for name, spec := range map[string]batchv1alpha1.ScheduledJobSpec{"forbid": forbid, "allow": allow} {
 		l.create(&batchv1alpha1.ScheduledJob{ObjectMeta: metav1.ObjectMeta{Namespace: l.ns, Name: name}, Spec: spec})
 	}

@@ -134,7 +134,7 @@ func (s *server) hangsFor(c *child) bool {
 	return s.hanging[c] > 0
 }
 
-// announce accepts seven announcements of eight.
+// announce accepts seven announcements of eight, and wants no more of every second of the others.
 func (s *server) announce(rw http.ResponseWriter, r *http.Request) {
 	var event struct {
 		Type string `json:"type"`
@@ -150,11 +150,18 @@ func (s *server) announce(rw http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	ns := r.PathValue("namespace")
 	heard := s.announcements[ns]
-	a := invariant.Announcement{At: time.Now(), Receiver: r.PathValue("receiver"), UID: event.Data.UID, Event: event.Type, Accepted: len(heard)%8 != 7}
-	s.announcements[ns] = append(heard, a)
-	if !a.Accepted {
-		rw.WriteHeader(http.StatusServiceUnavailable)
+	code := http.StatusOK
+	switch len(heard) % 16 {
+	case 7:
+		code = http.StatusServiceUnavailable
+	case 15:
+		code = http.StatusGone
 	}
+	s.announcements[ns] = append(heard, invariant.Announcement{
+		At: time.Now(), Receiver: r.PathValue("receiver"), ScheduledJob: r.URL.Query().Has("schedule"), UID: event.Data.UID, Event: event.Type,
+		Accepted: code == http.StatusOK, Gone: code == http.StatusGone,
+	})
+	rw.WriteHeader(code)
 }
 
 // calls returns what was written down of the calls of a namespace.
