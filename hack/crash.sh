@@ -4,7 +4,7 @@
 # processes, then the manager at its writes, with faulty requests, old caches and second leaders. CRASH chooses how much:
 # sample (default; what two cores manage in a quarter of an hour, chosen by CRASH_SEED), full, fast, or list for the writes
 # alone. One history again: CRASH_ONLY='http-1 12a' (that scenario, a death after write 12), or SEED as a failure prints it.
-# VERBOSE=1 prints every write.
+# VERBOSE=1 prints what the tests log, too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/lib.sh

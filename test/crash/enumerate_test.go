@@ -100,7 +100,7 @@ func (e *enumeration) measure(all []scenario) {
 	for _, s := range all {
 		l := e.lists[s.name]
 		tally.points(s.name, len(l))
-		e.t.Logf("%s: %d writes\n%s", s.name, len(l), l)
+		fmt.Printf("%s: %d writes\n%s", s.name, len(l), l) // not as the test's: a failure's story would come after all of it
 	}
 }
 
@@ -132,6 +132,7 @@ func (e *enumeration) test(p point) {
 	// What a recovery writes depends on time too much for a second death to be certain.
 	certain := p.certain && len(p.crashes) == 1
 	if tally.unreached(p.scenario.name, certain); certain {
+		tally.wrong("%s: in %d histories the manager never came to that write", p, tries)
 		e.t.Errorf("%s: in %d histories the manager never came to that write", p, tries)
 	}
 }
@@ -167,6 +168,7 @@ func (e *enumeration) judge(p point, o outcome) {
 	if len(o.problems) == 0 {
 		return
 	}
+	tally.wrong("CRASH_ONLY='%s' (%s): %s", p, o.took.Round(time.Millisecond), strings.Join(o.problems, "; "))
 	e.mu.Lock()
 	e.failures++
 	whole := e.failures <= stories

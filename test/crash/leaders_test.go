@@ -303,6 +303,7 @@ func TestADeposedLeaderThatGoesOnDoesNoHarm(t *testing.T) {
 					t.Logf("%s: everything ended before write %d", d, d.at)
 				}
 				if len(out.problems) > 0 {
+					tally.wrong("SEED='%s': %s", d, strings.Join(out.problems, "; "))
 					t.Errorf("%s (%s; SEED='%s' go test ./test/crash -run %s)\n%s\n%s", d, out.took.Round(time.Millisecond), d, t.Name(), strings.Join(out.problems, "\n"), out.story)
 				}
 			})

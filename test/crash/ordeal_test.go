@@ -296,6 +296,7 @@ func undergo(t *testing.T, all []ordeal) {
 			}
 			total[o.name].add(a)
 			if len(out.problems) > 0 {
+				tally.wrong("SEED='%s': %s", o, strings.Join(out.problems, "; "))
 				t.Errorf("%s (%s; SEED='%s' go test ./test/crash -run %s)\n%s\n%s", o, out.took.Round(time.Millisecond), o, t.Name(), strings.Join(out.problems, "\n"), out.story)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync"
 
+	"reprise.dev/reprise/internal/bounded"
 	"reprise.dev/reprise/internal/invariant"
 )
 
@@ -20,6 +21,7 @@ type counts struct {
 	checked map[int]int
 	window  int
 	notes   []string
+	wrongs  []string
 }
 
 // row is a line of the table.
@@ -86,6 +88,16 @@ func (c *counts) note(format string, args ...any) {
 	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
 
+// wrong adds what went wrong, for the end of the table: the story of a failure is long, and what comes last is read first.
+func (c *counts) wrong(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wrongs = append(c.wrongs, bounded.Text(fmt.Sprintf(format, args...), wrongChars))
+}
+
+// wrongChars is how much is said of one failure below the table.
+const wrongChars = 600
+
 // absentPart is which part of the deaths may be absent at most.
 const absentPart = 20
 
@@ -118,6 +130,9 @@ func (c *counts) print(w io.Writer) (code int) {
 	if sum.absent > sum.variants/absentPart {
 		_, _ = fmt.Fprintln(w, "FAIL: too many crash points were in no history; the machine may be too slow")
 		sum.unreached += sum.absent
+	}
+	for _, wrong := range c.wrongs {
+		_, _ = fmt.Fprintln(w, "FAIL: "+wrong)
 	}
 	_, _ = fmt.Fprintf(w, "crash points: %d tested, %d violations\n", sum.variants, sum.violations)
 	return min(1, sum.violations+sum.unreached)

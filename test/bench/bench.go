@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"reprise.dev/reprise/internal/controlplane"
+	"reprise.dev/reprise/internal/operator"
+)
+
+// Bench is what one row measures with: a control plane of its own, which its repetitions share.
+type Bench struct {
+	// Plane is the control plane.
+	Plane *controlplane.Plane
+	// Client writes and reads without a limit, and without a cache.
+	Client client.WithWatch
+	// Upstream answers the calls of HTTP work.
+	Upstream *Upstream
+	// Shared is what Setup leaves to the repetitions.
+	Shared any
+
+	manager  string // the built manager
+	progress io.Writer
+	serial   atomic.Int64
+}
+
+// open starts the control plane of a row.
+func open(ctx context.Context, row Row, manager string, progress io.Writer) (*Bench, error) {
+	plane, err := controlplane.Start(ctx, controlplane.Options{
+		ControllerManager: row.Kubernetes || len(row.Controllers) > 0, Controllers: row.Controllers,
+		CRDDirs: []string{"config/crd/bases"}, Fsync: true, Progress: progress,
+		// A priority level would bound how many requests are served at once, of the raw writer as of the manager.
+		APIServerArgs: []string{"--enable-priority-and-fairness=false", "--max-requests-inflight=0", "--max-mutating-requests-inflight=0"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	b := &Bench{Plane: plane, Upstream: NewUpstream(), manager: manager, progress: progress}
+	if b.Client, err = newClient(plane.Config()); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return b, nil
+}
+
+func newClient(config *rest.Config) (client.WithWatch, error) {
+	config.WarningHandler = rest.NoWarnings{}
+	return client.NewWithWatch(config, client.Options{Scheme: operator.Scheme()})
+}
+
+func (b *Bench) close() error {
+	b.Upstream.Close()
+	return b.Plane.Stop()
+}
+
+// Namespace makes one that nothing else uses.
+func (b *Bench) Namespace(ctx context.Context) (string, error) {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("bench-%d", b.serial.Add(1))}}
+	return ns.Name, b.Client.Create(ctx, ns)
+}
+
+// Logf tells whoever waits what is going on.
+func (b *Bench) Logf(format string, args ...any) {
+	_, _ = fmt.Fprintf(b.progress, "  "+format+"\n", args...)
+}
+
+// pace of polling: what is read from the API server must not disturb what is measured.
+const pace = 20 * time.Millisecond
+
+// Until polls until done, or the context ends.
+func Until(ctx context.Context, what string, done func() (bool, error)) error {
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting until %s: %w", what, ctx.Err())
+		}
+	}
+}
+
+// buildManager builds the manager, and returns its path and how to remove it.
+func buildManager(ctx context.Context) (path string, remove func(), err error) {
+	dir, err := os.MkdirTemp("", "bench-")
+	if err != nil {
+		return "", nil, err
+	}
+	path = filepath.Join(dir, "manager")
+	if err := goBuild(ctx, path, "./cmd/manager"); err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return path, func() { _ = os.RemoveAll(dir) }, nil
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	rows    *regexp.Regexp
+	repeats int
+	long    bool
+	check   bool
+	out     string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := benchmark(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	rows := flags.String("rows", "", "Measure only the rows whose names this regular expression matches.")
+	flags.IntVar(&o.repeats, "repeats", 5, "How often each side is measured.")
+	flags.BoolVar(&o.long, "full", false, "Measure the long rows, too.")
+	flags.BoolVar(&o.check, "check", false, "Fail if a figure is worse than its range.")
+	flags.StringVar(&o.out, "json", "", "File for the figures as JSON.")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if o.repeats < 1 {
+		return o, fmt.Errorf("-repeats is %d; use 1 or more", o.repeats)
+	}
+	var err error
+	o.rows, err = regexp.Compile("^(" + *rows + ")$")
+	if *rows == "" {
+		o.rows = regexp.MustCompile("")
+	}
+	return o, err
+}
+
+// benchmark measures what the arguments ask for, and prints the table to out.
+func benchmark(ctx context.Context, args []string, out, progress io.Writer) error {
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	ranges, err := readRanges(rangesFile, Rows())
+	if err != nil {
+		return err
+	}
+	rows := slices.DeleteFunc(Rows(), func(r Row) bool { return !o.rows.MatchString(r.Name) || r.Long && !o.long })
+	if len(rows) == 0 {
+		return fmt.Errorf("-rows is %q: there is no such row", o.rows)
+	}
+	manager, remove, err := buildManager(ctx)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	report := newReport(time.Now())
+	var failed error
+	for _, row := range rows {
+		_, _ = fmt.Fprintf(progress, "== %s: %s\n", row.Name, row.About)
+		samples, err := measure(ctx, row, o.repeats, manager, progress)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", row.Name, err))
+			continue
+		}
+		report.add(row, samples)
+	}
+	return errors.Join(failed, report.tell(o, ranges, out))
+}
+
+// tell prints the table, keeps the figures and checks them.
+func (r *Report) tell(o options, ranges map[string]*Goal, out io.Writer) error {
+	if err := r.table(out); err != nil {
+		return err
+	}
+	if o.out != "" {
+		file, err := os.Create(o.out)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(r.write(file), file.Close()); err != nil {
+			return err
+		}
+	}
+	if !o.check {
+		return nil
+	}
+	var worse error
+	for _, w := range r.check(ranges) {
+		worse = errors.Join(worse, errors.New(w))
+	}
+	return worse
+}
+
+// measure has all repetitions of a row, its sides in turn.
+func measure(ctx context.Context, row Row, repeats int, manager string, progress io.Writer) (samples map[string][]Sample, err error) {
+	b, err := open(ctx, row, manager, progress)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	if row.Setup != nil {
+		if err := row.Setup(ctx, b); err != nil {
+			return nil, fmt.Errorf("preparing: %w", err)
+		}
+	}
+	if row.Repeats > 0 {
+		repeats = row.Repeats
+	}
+	samples = map[string][]Sample{}
+	for i := range repeats {
+		sides := slices.Clone(row.Sides)
+		if i%2 == 1 {
+			slices.Reverse(sides) // whatever drifts, drifts for all
+		}
+		for _, side := range sides {
+			sample, err := side.Measure(ctx, b)
+			if err != nil {
+				return nil, fmt.Errorf("%s, repetition %d: %w", side.Name, i+1, err)
+			}
+			b.Logf("%s %d: %v", side.Name, i+1, sample)
+			samples[side.Name] = append(samples[side.Name], sample)
+		}
+	}
+	return samples, nil
+}
