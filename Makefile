@@ -60,8 +60,16 @@ test: ## Run all tests; PKG=./internal/... for some, RACE=1 with the race detect
 	hack/test.sh
 
 .PHONY: bench
-bench: ## Run the benchmarks; PKG=./test/bench for some.
+bench: ## Measure beside a raw writer and Kubernetes' own controllers; ROWS='skew|cost' for some, REPEATS=n, CHECK=1 fails if worse.
 	hack/bench.sh
+
+.PHONY: bench-full
+bench-full: ## Measure the long rows, too: hours.
+	FULL=1 JSON='$(or $(JSON),bin/bench-full.json)' hack/bench.sh
+
+.PHONY: microbench
+microbench: ## Run the Go benchmarks beside the code; PKG=./internal/admission for some.
+	hack/microbench.sh
 
 .PHONY: crash
 crash: ## Crash the manager at every write, by a deterministic sample in 15 minutes; CRASH_SEED=n for another one.

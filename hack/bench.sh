@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the benchmarks of every package that has some, or of PKG.
+# Measures the rows of test/bench, or those that the regular expression ROWS matches, REPEATS times (default 5); FULL=1 has the
+# long rows, too. The figures are kept in JSON (default bin/bench.json). CHECK=1 fails if one is worse than its range.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/lib.sh
 
 own_cluster
-if [[ -n ${PKG:-} ]]; then
-  read -r -a packages <<<"$PKG"
-else
-  # Only these: a package's other set-up, such as a control plane, would start for nothing.
-  mapfile -t packages < <(git grep --untracked -l '^func Benchmark' -- '*_test.go' | xargs -r -n1 dirname | sort -u | sed 's|^|./|')
+mkdir -p bin
+go build -o bin/bench ./test/bench
+arguments=(-repeats "${REPEATS:-5}" -json "${JSON:-bin/bench.json}")
+if [[ -n ${ROWS:-} ]]; then
+  arguments+=(-rows "$ROWS")
 fi
-if [[ ${#packages[@]} == 0 ]]; then
-  echo "there are no benchmarks"
-  exit 1
+if [[ ${FULL:-} == 1 ]]; then
+  arguments+=(-full)
 fi
-KUBEBUILDER_ASSETS=$(go run ./hack/localplane assets)
-export KUBEBUILDER_ASSETS
-# One package at a time: they would disturb each other's numbers.
-go test -p 1 -run '^$' -bench "${BENCH:-.}" -benchmem -timeout 60m "${packages[@]}"
+if [[ ${CHECK:-} == 1 ]]; then
+  arguments+=(-check)
+fi
+exec bin/bench "${arguments[@]}"

@@ -8,6 +8,7 @@ modules() {
   echo hack/controlplane
   echo hack/controlplane/oldest
   echo hack/helm
+  echo hack/kwok
   echo hack/prometheus
   echo hack/tools
 }

@@ -36,6 +36,8 @@ type Assets struct {
 type AssetOptions struct {
 	// ControllerManager asks for kube-controller-manager too, which no download brings: it is built where it is missing.
 	ControllerManager bool
+	// Scheduler asks for kube-scheduler too, which no download brings either.
+	Scheduler bool
 	// Node asks for kube-scheduler and kubelet too, which no download brings either: they are what runs pods. Linux only.
 	Node bool
 	// Progress receives a line now and then while something is downloaded or built; nil means standard error.
@@ -53,6 +55,9 @@ func EnsureAssets(ctx context.Context, o AssetOptions) (Assets, error) {
 		return Assets{}, err
 	}
 	found, err := f.find(ctx, o.ControllerManager)
+	if err == nil && o.Scheduler {
+		found.Scheduler, err = f.extra(ctx, found.Dir, scheduler)
+	}
 	if err == nil && o.Node {
 		err = f.addNode(ctx, &found)
 	}

@@ -3,6 +3,7 @@
 package notify
 
 import (
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -172,20 +173,6 @@ func TestTheMostThatCanBeOwedFitsIntoStatus(t *testing.T) {
 	second := Sources{Queue: queueWith(others...), ScheduledJob: scheduleWith(others...)}
 	all := Add(Owed(runIn(batchv1alpha1.JobRunFailed), first, false), Owed(runIn(batchv1alpha1.JobRunFailed), second, true))
 	g.Expect(all).To(HaveLen(32))
-}
-
-func TestSettledMeansNothingIsOwed(t *testing.T) {
-	is := func(states ...batchv1alpha1.AnnouncementState) bool {
-		var as []batchv1alpha1.Announcement
-		for _, s := range states {
-			as = append(as, batchv1alpha1.Announcement{State: s})
-		}
-		return settled(as)
-	}
-	g := NewWithT(t)
-	g.Expect(is()).To(BeTrue())
-	g.Expect(is(batchv1alpha1.AnnouncementDelivered, batchv1alpha1.AnnouncementAbandoned)).To(BeTrue())
-	g.Expect(is(batchv1alpha1.AnnouncementDelivered, batchv1alpha1.AnnouncementOwed)).To(BeFalse())
 }
 
 // settled reports whether nothing is owed: everything was delivered or given up.

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -23,6 +24,7 @@ type options struct {
 	long    bool
 	check   bool
 	out     string
+	publish string
 }
 
 func main() {
@@ -43,6 +45,7 @@ func parse(args []string) (options, error) {
 	flags.BoolVar(&o.long, "full", false, "Measure the long rows, too.")
 	flags.BoolVar(&o.check, "check", false, "Fail if a figure is worse than its range.")
 	flags.StringVar(&o.out, "json", "", "File for the figures as JSON.")
+	flags.StringVar(&o.publish, "markdown", "", "Measure nothing, but enter the figures of these JSON files, separated by commas, in "+figuresPage+".")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -62,6 +65,9 @@ func benchmark(ctx context.Context, args []string, out, progress io.Writer) erro
 	o, err := parse(args)
 	if err != nil {
 		return err
+	}
+	if o.publish != "" {
+		return publish(strings.Split(o.publish, ","), figuresPage)
 	}
 	ranges, err := readRanges(rangesFile, Rows())
 	if err != nil {
@@ -129,13 +135,18 @@ func measure(ctx context.Context, row Row, repeats int, manager string, progress
 	if row.Repeats > 0 {
 		repeats = row.Repeats
 	}
-	samples = map[string][]Sample{}
+	return alternate(ctx, b, row.Sides, repeats)
+}
+
+// alternate measures each side so often, in turn.
+func alternate(ctx context.Context, b *Bench, sides []Side, repeats int) (map[string][]Sample, error) {
+	samples := map[string][]Sample{}
 	for i := range repeats {
-		sides := slices.Clone(row.Sides)
+		turn := slices.Clone(sides)
 		if i%2 == 1 {
-			slices.Reverse(sides) // whatever drifts, drifts for all
+			slices.Reverse(turn) // whatever drifts, drifts for all
 		}
-		for _, side := range sides {
+		for _, side := range turn {
 			sample, err := side.Measure(ctx, b)
 			if err != nil {
 				return nil, fmt.Errorf("%s, repetition %d: %w", side.Name, i+1, err)

@@ -14,9 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
-
 	"reprise.dev/reprise/internal/controlplane"
 )
 
@@ -85,6 +82,8 @@ func (m *Manager) Stop() error { return errors.Join(m.processes.KillAll(), os.Re
 type Usage struct {
 	// Requests to the API server, by method. Watches count once.
 	Requests map[string]float64
+	// Added is how often something was put into its work queues, by queue.
+	Added map[string]float64
 	// CPU seconds, and bytes of memory that are resident now.
 	CPU, Resident float64
 }
@@ -98,30 +97,21 @@ func (u Usage) Sum() (all float64) {
 }
 
 // Usage reads it from the manager's own metrics.
-func (m *Manager) Usage(ctx context.Context) (Usage, error) { return usage(ctx, "http://"+m.metrics+"/metrics") }
+func (m *Manager) Usage(ctx context.Context) (Usage, error) {
+	return usage(ctx, http.DefaultClient, "http://"+m.metrics+"/metrics")
+}
 
-func usage(ctx context.Context, url string) (Usage, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func usage(ctx context.Context, client *http.Client, url string) (Usage, error) {
+	families, err := scrape(ctx, client, url)
 	if err != nil {
 		return Usage{}, err
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return Usage{}, err
+	u := Usage{Requests: map[string]float64{}, Added: map[string]float64{}}
+	for _, metric := range families["workqueue_adds_total"].GetMetric() {
+		u.Added[label(metric, "name")] += metric.GetCounter().GetValue()
 	}
-	defer func() { _ = response.Body.Close() }()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(response.Body)
-	if err != nil {
-		return Usage{}, err
-	}
-	u := Usage{Requests: map[string]float64{}}
 	for _, metric := range families["rest_client_requests_total"].GetMetric() {
-		for _, label := range metric.GetLabel() {
-			if label.GetName() == "method" {
-				u.Requests[label.GetValue()] += metric.GetCounter().GetValue()
-			}
-		}
+		u.Requests[label(metric, "method")] += metric.GetCounter().GetValue()
 	}
 	for _, metric := range families["process_cpu_seconds_total"].GetMetric() {
 		u.CPU = metric.GetCounter().GetValue()

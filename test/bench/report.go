@@ -36,7 +36,7 @@ type Result struct {
 
 // newReport is one without results.
 func newReport(now time.Time) *Report {
-	return &Report{Version: version.String(), At: now.UTC().Truncate(time.Second), CPUs: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	return &Report{Version: version.String(), At: now.UTC().Truncate(time.Second), CPUs: runtime.NumCPU(), System: system()}
 }
 
 // add enters a row: samples by side, one for each repetition.

@@ -85,5 +85,16 @@ func Rows() []Row {
 	return []Row{
 		throughput(),
 		turnaround(),
+		jobPath(),
+		cost(),
+		idle(),
+		depth(),
+		recovery(),
+		restart(),
+		manyPods(),
+		skew(),
+		skewDefaults(),
+		skewOfMany(),
+		skewWithBacklog(),
 	}
 }

@@ -49,8 +49,8 @@ func hold() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	fmt.Println("guard", g.cmd.Process.Pid)
 	must(g.Plan(Plan{Namespace: "ns", Name: "reservation", Nonce: "sign"}))
+	fmt.Println("guard", g.cmd.Process.Pid) // the test may kill it from here on
 	commands := make(chan string)
 	go func() {
 		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {

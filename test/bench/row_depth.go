@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// depthAdmissions is how many runs are admitted one after the other, in one repetition at one depth.
+	depthAdmissions = 200
+	// depthFires is how many ticks of one schedule are waited for, one a second.
+	depthFires = 12
+	// depthReservations is how many reservations are granted one after the other.
+	depthReservations = 200
+)
+
+// depths are how many runs wait, the least first.
+var depths = []int{1_000, 10_000, 100_000}
+
+// depth asks whether a long queue makes anything slow or large. All depths are there at once, in namespaces of their own, so
+// that the API server is the same for all of them.
+func depth() Row {
+	return Row{
+		Name:    "depth",
+		About:   "What do an admission, a fire, a reservation and a byte of memory cost when 1,000, 10,000 and 100,000 runs wait?",
+		Repeats: 3,
+		Setup:   loadDepth,
+		Sides: []Side{
+			{Name: "raw", Measure: twoWrites},
+			{Name: depthSide(0), Measure: memoryAt(0)},
+			{Name: depthSide(depths[0]), Measure: costAt(depths[0])},
+			{Name: depthSide(depths[1]), Measure: costAt(depths[1])},
+			{Name: depthSide(depths[2]), Measure: costAt(depths[2])},
+		},
+		Figures: append(append(flat("admission"), append(flat("fire"), flat("reservation")...)...), append(memoryFigures(), interactiveFigures()...)...),
+	}
+}
+
+// depthSide is the name of the side with so many runs.
+func depthSide(waiting int) string { return fmt.Sprintf("at-%d", waiting) }
+
+// flat are the figures of one thing that is to cost the same at every depth.
+func flat(what string) []Figure {
+	least, middle, most := depthSide(depths[0]), depthSide(depths[1]), depthSide(depths[2])
+	return []Figure{
+		{Name: what, About: "time at 100,000 waiting runs, against 1,000", Unit: "ratio", Of: Ratio(most, least, what+"-ms"), Goal: AtMost(1.2)},
+		{Name: what + "-10k", About: "time at 10,000 waiting runs, against 1,000", Unit: "ratio", Of: Ratio(middle, least, what+"-ms"), Goal: AtMost(1.2)},
+		{Name: what + "-requests", About: "API requests at 100,000, against 1,000", Unit: "ratio", Of: Ratio(most, least, what+"-requests"), Goal: AtMost(1.2)},
+		{Name: what + "-cpu", About: "the manager's CPU at 100,000, against 1,000", Unit: "ratio", Of: Ratio(most, least, what+"-cpu")},
+		{Name: what + "-ms", About: "time at 100,000, median", Unit: "ms", Of: Value(most, what+"-ms")},
+	}
+}
+
+// depthShared is what Setup leaves to the repetitions.
+type depthShared struct {
+	turnstile *Turnstile
+	stocks    map[int]*stock
+}
+
+func loadDepth(ctx context.Context, b *Bench) error {
+	shared := &depthShared{turnstile: NewTurnstile(), stocks: map[int]*stock{}}
+	b.Shared = shared
+	for _, waiting := range append([]int{0}, depths...) {
+		b.Logf("loading %d runs", waiting)
+		s, err := newStock(ctx, b, waiting, shared.turnstile.URL())
+		if err != nil {
+			return err
+		}
+		shared.stocks[waiting] = s
+	}
+	return nil
+}
+
+// deep is one repetition at one depth, with a manager that has seen the queue.
+type deep struct {
+	*Bench
+	*stock
+	turnstile *Turnstile
+	manager   *Manager
+	sample    Sample
+}
+
+// withManager has f measure at a depth, and ends its manager.
+func withManager(ctx context.Context, b *Bench, waiting int, f func(ctx context.Context, d *deep) error) (sample Sample, err error) {
+	shared, ok := b.Shared.(*depthShared)
+	if !ok {
+		return nil, errors.New("the runs were not loaded")
+	}
+	d := &deep{Bench: b, stock: shared.stocks[waiting], turnstile: shared.turnstile, sample: Sample{}}
+	if err := d.blank(ctx, b); err != nil {
+		return nil, err
+	}
+	if d.manager, err = b.Manage(ctx, d.namespace); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.manager.Stop()) }()
+	if err := d.seen(ctx, b, d.manager); err != nil {
+		return nil, err
+	}
+	d.sample["seen"] = time.Since(d.manager.Started()).Seconds()
+	return d.sample, f(ctx, d)
+}
+
+func memoryAt(waiting int) func(context.Context, *Bench) (Sample, error) {
+	return func(ctx context.Context, b *Bench) (Sample, error) {
+		return withManager(ctx, b, waiting, func(ctx context.Context, d *deep) error { return d.memory(ctx) })
+	}
+}
+
+func costAt(waiting int) func(context.Context, *Bench) (Sample, error) {
+	return func(ctx context.Context, b *Bench) (Sample, error) {
+		sample, err := withManager(ctx, b, waiting, func(ctx context.Context, d *deep) error {
+			for _, measure := range []func(context.Context) error{d.memory, d.fires, d.admissions, d.reservations, d.drain} {
+				if err := measure(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		shared := b.Shared.(*depthShared) //nolint:errcheck // withManager has seen it
+		return sample, shared.stocks[waiting].restore(ctx, b)
+	}
+}
+
+// cost enters what n of something have cost: the median of the times, and the manager's requests and CPU for each.
+func (d *deep) cost(ctx context.Context, what string, n int, f func() ([]float64, error)) ([]float64, error) {
+	before, err := d.manager.Usage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	times, err := f()
+	if err != nil {
+		return nil, err
+	}
+	after, err := d.manager.Usage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d.sample[what+"-ms"] = quantile(times, 0.5)
+	d.sample[what+"-requests"] = (after.Sum() - before.Sum()) / float64(n)
+	d.sample[what+"-cpu"] = (after.CPU - before.CPU) / float64(n) * 1000
+	return times, nil
+}
+
+// admissions measures how long the queue's only slot stays empty between two runs. The last one keeps it.
+func (d *deep) admissions(ctx context.Context) error {
+	if err := d.Resume(ctx, d.namespace); err != nil {
+		return err
+	}
+	if _, err := d.turnstile.Arrive(ctx); err != nil {
+		return err
+	}
+	_, err := d.cost(ctx, "admission", depthAdmissions, func() (gaps []float64, err error) {
+		for range depthAdmissions {
+			went, err := d.turnstile.Pass(ctx)
+			if err != nil {
+				return nil, err
+			}
+			came, err := d.turnstile.Arrive(ctx)
+			if err != nil {
+				return nil, err
+			}
+			gaps = append(gaps, milliseconds(came.Sub(went)))
+		}
+		return gaps, nil
+	})
+	return err
+}
+
+// drain suspends the queue and lets the run that has the slot end.
+func (d *deep) drain(ctx context.Context) error {
+	if err := d.suspend(ctx, d.Bench); err != nil {
+		return err
+	}
+	if _, err := d.turnstile.Pass(ctx); err != nil {
+		return err
+	}
+	return Until(ctx, "the last run has ended", func() (bool, error) {
+		some, err := d.Some(ctx, d.namespace, "status.phase=Running")
+		return !some, err
+	})
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+)
+
+const (
+	// skewFew and skewMany are how many schedules are due in the same second.
+	skewFew, skewMany = 1_000, 10_000
+	// skewFewLead and skewManyLead are how long before that they are made: a schedule is due at a full minute, and whoever acts
+	// upon it must have read it by then.
+	skewFewLead, skewManyLead = 20 * time.Second, 90 * time.Second
+	// skewBacklog is how many runs wait in the row with a backlog.
+	skewBacklog = 100_000
+	// skewPatience is how long all of them may take.
+	skewPatience = 15 * time.Minute
+)
+
+// skew measures how long after the second in which many schedules are due their runs are created, as a watch sees it. What is
+// created waits: Reprise's queue is suspended, and no Job controller runs. So nothing is measured but the two schedulers.
+func skew() Row {
+	return Row{
+		Name:    "skew",
+		About:   "1,000 schedules are due in one second: how late are their runs, against the CronJob controller without client limits?",
+		Repeats: 3, // each measurement waits for a full minute
+		Sides: []Side{
+			{Name: "reprise", Measure: skewOfReprise(skewFew, skewFewLead)},
+			{Name: "cronjob", Measure: skewOfCronJobs(skewFew, skewFewLead, Lifted)},
+		},
+		Figures: skewFigures(),
+	}
+}
+
+// skewDefaults shows the CronJob controller as it comes.
+func skewDefaults() Row {
+	return Row{
+		Name:    "skew-defaults",
+		About:   "1,000 schedules are due in one second: how late are the Jobs of the CronJob controller with its defaults?",
+		Long:    true,
+		Repeats: 1, // it takes minutes
+		Sides:   []Side{{Name: "cronjob", Measure: skewOfCronJobs(skewFew, skewFewLead, Defaults)}},
+		Figures: []Figure{
+			{Name: "p50", About: "CronJob controller with its defaults, median", Unit: "ms", Of: Value("cronjob", "p50")},
+			{Name: "p99", About: "the same, 99 of 100", Unit: "ms", Of: Value("cronjob", "p99")},
+			{Name: "max", About: "the same, the last", Unit: "ms", Of: Value("cronjob", "max")},
+		},
+	}
+}
+
+// skewOfMany is skew with ten times as many schedules.
+func skewOfMany() Row {
+	return Row{
+		Name:    "skew-10k",
+		About:   "10,000 schedules are due in one second: how late are their runs, against the CronJob controller without client limits?",
+		Long:    true,
+		Repeats: 2,
+		Sides: []Side{
+			{Name: "reprise", Measure: skewOfReprise(skewMany, skewManyLead)},
+			{Name: "cronjob", Measure: skewOfCronJobs(skewMany, skewManyLead, Lifted)},
+		},
+		Figures: skewFigures(),
+	}
+}
+
+// skewWithBacklog is skew while very many runs wait in the queue that the new ones join.
+func skewWithBacklog() Row {
+	return Row{
+		Name:    "skew-backlog",
+		About:   "100,000 runs wait, and 1,000 schedules are due in one second: how late are their runs, against the CronJob controller?",
+		Long:    true,
+		Repeats: 3,
+		Setup: func(ctx context.Context, b *Bench) (err error) {
+			b.Logf("loading %d runs", skewBacklog)
+			b.Shared, err = newStock(ctx, b, skewBacklog, b.Upstream.URL("backlog"))
+			return err
+		},
+		Sides: []Side{
+			{Name: "reprise", Measure: skewOfReprise(skewFew, skewFewLead)},
+			{Name: "cronjob", Measure: skewOfCronJobs(skewFew, skewFewLead, Lifted)},
+		},
+		Figures: skewFigures(),
+	}
+}
+
+func skewFigures() []Figure {
+	figures := []Figure{
+		{Name: "p99-ratio", About: "99 of 100 runs, Reprise's against the CronJob controller's Jobs", Unit: "ratio", Of: Ratio("reprise", "cronjob", "p99"), Goal: AtMost(0.5)},
+		{Name: "p50-ratio", About: "the median, likewise", Unit: "ratio", Of: Ratio("reprise", "cronjob", "p50")},
+		{Name: "max-ratio", About: "the last, likewise", Unit: "ratio", Of: Ratio("reprise", "cronjob", "max")},
+		{Name: "recorded-ratio", About: "99 of 100 on record in their schedules (a run of Reprise's may start only then), likewise", Unit: "ratio", Of: Ratio("reprise", "cronjob", "recorded")},
+	}
+	for _, side := range []string{"reprise", "cronjob"} {
+		figures = append(figures,
+			Figure{Name: side + "-p50", About: side + ", created after the due time, median", Unit: "ms", Of: Value(side, "p50")},
+			Figure{Name: side + "-p99", About: side + ", 99 of 100", Unit: "ms", Of: Value(side, "p99")},
+			Figure{Name: side + "-max", About: side + ", the last", Unit: "ms", Of: Value(side, "max")},
+			Figure{Name: side + "-recorded", About: side + ", 99 of 100 on record in their schedules", Unit: "ms", Of: Value(side, "recorded")},
+			Figure{Name: side + "-requests", About: side + ", API requests per fire", Unit: "requests", Of: Value(side, "requests")},
+			Figure{Name: side + "-cpu", About: side + ", CPU per 1,000 fires", Unit: "s", Of: Value(side, "cpu")},
+		)
+	}
+	return figures
+}
+
+func skewOfReprise(n int, lead time.Duration) func(context.Context, *Bench) (Sample, error) {
+	return func(ctx context.Context, b *Bench) (sample Sample, err error) {
+		ns, err := b.suspended(ctx)
+		if err != nil {
+			return nil, err
+		}
+		m, err := b.Manage(ctx, ns)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, m.Stop()) }()
+		if err := m.Ready(ctx); err != nil {
+			return nil, err
+		}
+		return b.skewed(ctx, scheduledJobs(), m, ns, n, lead)
+	}
+}
+
+// suspended returns a namespace whose queue admits nothing: that of the backlog, or an empty one.
+func (b *Bench) suspended(ctx context.Context) (string, error) {
+	if backlog, ok := b.Shared.(*stock); ok {
+		return backlog.namespace, nil
+	}
+	ns, err := b.Namespace(ctx)
+	if err != nil {
+		return "", err
+	}
+	return ns, b.Queue(ctx, ns, 1, func(q *batchv1alpha1.JobQueue) { q.Spec.Suspend = true })
+}
+
+func skewOfCronJobs(n int, lead time.Duration, limits Limits) func(context.Context, *Bench) (Sample, error) {
+	return func(ctx context.Context, b *Bench) (sample Sample, err error) {
+		ns, err := b.Namespace(ctx)
+		if err != nil {
+			return nil, err
+		}
+		k, err := b.Kubernetes(ctx, limits, "cronjob-controller")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, k.Stop()) }()
+		return b.skewed(ctx, cronJobs(), k, ns, n, lead)
+	}
+}
+
+// skewed has n schedules fire in the same second, and tells how late they were.
+func (b *Bench) skewed(ctx context.Context, s Scheduler, p Party, namespace string, n int, lead time.Duration) (Sample, error) {
+	ctx, cancel := context.WithTimeout(ctx, skewPatience)
+	defer cancel()
+	due, err := b.Schedule(ctx, s, p, namespace, n, lead)
+	if err != nil {
+		return nil, err
+	}
+	before, err := p.Usage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	made, recorded, err := b.lateness(ctx, s, namespace, n, due)
+	if err != nil {
+		return nil, err
+	}
+	after, err := Settled(ctx, func(Usage) bool { return true }, p)
+	if err != nil {
+		return nil, err
+	}
+	return Sample{
+		"p50": quantile(made, 0.5), "p99": quantile(made, 0.99), "max": quantile(made, 1), "recorded": quantile(recorded, 0.99),
+		"requests": (after.Sum() - before.Sum()) / float64(n), "cpu": (after.CPU - before.CPU) / float64(n) * 1000,
+	}, b.Unschedule(ctx, s, namespace, n)
+}
+
+// lateness is how many milliseconds after they were due n fires were made, and were on record in their schedules.
+func (b *Bench) lateness(ctx context.Context, s Scheduler, namespace string, n int, due time.Time) (made, recorded []float64, err error) {
+	products, err := b.Note(ctx, metadataOf(s.Products), namespace, created)
+	if err != nil {
+		return nil, nil, err
+	}
+	schedules, err := b.Note(ctx, s.List(), namespace, func(e watch.Event) bool {
+		o, ok := e.Object.(client.Object)
+		return ok && s.Fired(o)
+	})
+	if err != nil {
+		products.watch.Stop()
+		return nil, nil, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) { made, err = products.Collect(ctx, n, due); return err })
+	group.Go(func() (err error) { recorded, err = schedules.Collect(ctx, n, due); return err })
+	return made, recorded, group.Wait()
+}
