@@ -4,7 +4,6 @@ package crash
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 
 	"reprise.dev/reprise/internal/faultwire"
@@ -20,18 +19,6 @@ func (l list) String() string {
 		_, _ = fmt.Fprintf(&b, "  %3d %s %d\n", w.Write, w, w.Code)
 	}
 	return b.String()
-}
-
-// certain is how many writes every such process makes: those that were carried out, but for counts of queues. That a process
-// does not come to so many writes is an error; to those at the end of a longer list not every one comes.
-func (l list) certain() int {
-	n := 0
-	for _, w := range l {
-		if w.Resource != "jobqueues" && w.Code < http.StatusBadRequest {
-			n++
-		}
-	}
-	return n
 }
 
 // shorter returns the list with fewer writes; nil is no list.

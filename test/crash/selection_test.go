@@ -63,7 +63,6 @@ func (s selection) baselines() int {
 type point struct {
 	scenario scenario
 	crashes  []crash
-	certain  bool // whether every history comes to it
 }
 
 func (p point) String() string {
@@ -77,11 +76,10 @@ func (p point) String() string {
 // both are the two sides of each write of a list, after the deaths before.
 func both(s scenario, l list, before ...crash) []point {
 	var all []point
-	certain := l.certain()
 	for i := range l {
 		for _, landed := range []bool{false, true} {
 			crashes := append(slices.Clone(before), crash{k: i + 1, landed: landed})
-			all = append(all, point{scenario: s, crashes: crashes, certain: i < certain})
+			all = append(all, point{scenario: s, crashes: crashes})
 		}
 	}
 	return all
@@ -128,7 +126,7 @@ func (s selection) exactly(sc scenario) (p point, is bool, err error) {
 	if len(words) < 2 {
 		return p, false, nil
 	}
-	p.scenario, p.certain = sc, true
+	p.scenario = sc
 	for _, word := range words[1:] {
 		k, err := strconv.Atoi(strings.TrimRight(word, "ab"))
 		if err != nil {
