@@ -8,7 +8,8 @@ source hack/lib.sh
 
 own_cluster
 mkdir -p bin
-go build -o bin/bench ./test/bench
+version=${VERSION:-$(git describe --tags --always --dirty 2>/dev/null || echo unknown)}
+go build -ldflags "-X reprise.dev/reprise/internal/version.Version=$version" -o bin/bench ./test/bench
 arguments=(-repeats "${REPEATS:-5}" -json "${JSON:-bin/bench.json}")
 if [[ -n ${ROWS:-} ]]; then
   arguments+=(-rows "$ROWS")

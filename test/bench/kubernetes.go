@@ -50,8 +50,8 @@ func (b *Bench) Kubernetes(ctx context.Context, limits Limits, controllers ...st
 	if err != nil {
 		return nil, err
 	}
-	// It makes itself a certificate at every start.
-	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // on loopback, to read figures
+	// It makes itself a certificate at every start, and is on loopback.
+	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	k := &Kubernetes{processes: controlplane.NewProcesses(dir), dir: dir, address: address, client: insecure}
 	args := append([]string{
 		"--kubeconfig=" + b.Plane.Kubeconfig(), "--controllers=" + strings.Join(controllers, ","), "--leader-elect=false",

@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"reprise.dev/reprise/internal/controlplane"
 )
@@ -53,10 +55,10 @@ func (b *Bench) OpenKwok(ctx context.Context, nodes int) (*Kwok, error) {
 	if err := os.WriteFile(k.config, kwokConfiguration(), 0o600); err != nil {
 		return nil, err
 	}
-	if err := Parallel(ctx, nodes, clients, func(ctx context.Context, i int) error { return b.Client.Create(ctx, kwokNode(i)) }); err != nil {
+	if err := Parallel(ctx, nodes, clients, b.addNode); err != nil {
 		return nil, err
 	}
-	if err := k.Play(ctx, nodesGetReady); err != nil {
+	if err := k.Play(ctx); err != nil {
 		return nil, err
 	}
 	return k, Until(ctx, "every node is ready", func() (bool, error) {
@@ -81,7 +83,7 @@ func (b *Bench) schedule(ctx context.Context) error {
 	})
 }
 
-// Play ends what kwok plays now, and has it play these stages on all nodes from now on. What the nodes and pods are stays.
+// Play ends what kwok plays now, and has it play these stages of pods on all nodes from now on. What nodes and pods are stays.
 func (k *Kwok) Play(ctx context.Context, stages ...string) error {
 	if k.name != "" {
 		if err := k.plane.Kill(k.name); err != nil {
@@ -89,7 +91,7 @@ func (k *Kwok) Play(ctx context.Context, stages ...string) error {
 		}
 	}
 	args := []string{"--kubeconfig=" + k.plane.Kubeconfig(), "--config=" + k.config}
-	for _, stage := range stages {
+	for _, stage := range append([]string{nodesGetReady}, stages...) { // it plays no pods of nodes that it does not play
 		args = append(args, "--config="+filepath.Join(k.module, "kustomize", "stage", stage))
 	}
 	k.plays++
@@ -111,6 +113,16 @@ func kwokConfiguration() []byte {
 		},
 	})
 	return data
+}
+
+// addNode makes a node, and takes the taint away that the API server gives to new ones: there is no node controller, which
+// would do so once the node is ready, but would want to see it live, too.
+func (b *Bench) addNode(ctx context.Context, i int) error {
+	node := kwokNode(i)
+	if err := b.Client.Create(ctx, node); err != nil {
+		return err
+	}
+	return b.Client.Patch(ctx, node, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"taints":null}}`)))
 }
 
 // kwokNode has room for as many pods as kubelets take by default.

@@ -15,6 +15,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // options are the flags.
@@ -28,6 +31,7 @@ type options struct {
 }
 
 func main() {
+	ctrl.SetLogger(logr.Discard()) // the libraries complain otherwise
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := benchmark(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -87,11 +91,12 @@ func benchmark(ctx context.Context, args []string, out, progress io.Writer) erro
 	for _, row := range rows {
 		_, _ = fmt.Fprintf(progress, "== %s: %s\n", row.Name, row.About)
 		samples, err := measure(ctx, row, o.repeats, manager, progress)
+		if err == nil {
+			err = report.add(row, samples)
+		}
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", row.Name, err))
-			continue
 		}
-		report.add(row, samples)
 	}
 	return errors.Join(failed, report.tell(o, ranges, out))
 }

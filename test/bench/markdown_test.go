@@ -35,7 +35,9 @@ func TestOfTwoReportsTheLaterOneCountsForItsRows(t *testing.T) {
 	rally := row
 	rally.Name = "rally"
 	first, second := raced(t), raced(t)
-	first.add(rally, samples)
+	if err := first.add(rally, samples); err != nil {
+		t.Fatal(err)
+	}
 	first.Version, second.Version = "old", "new"
 	second.Results[0].Median = 2.5
 	text, err := markdown([]*Report{first, second}, []Row{row, rally})

@@ -4,9 +4,12 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -39,8 +42,9 @@ func newReport(now time.Time) *Report {
 	return &Report{Version: version.String(), At: now.UTC().Truncate(time.Second), CPUs: runtime.NumCPU(), System: system()}
 }
 
-// add enters a row: samples by side, one for each repetition.
-func (r *Report) add(row Row, samples map[string][]Sample) {
+// add enters a row: samples by side, one for each repetition. A figure that is no number, such as a ratio to nothing, is left out
+// and an error: JSON has none such.
+func (r *Report) add(row Row, samples map[string][]Sample) (err error) {
 	for _, f := range row.Figures {
 		var values []float64
 		for i := range samples[row.Sides[0].Name] {
@@ -50,8 +54,13 @@ func (r *Report) add(row Row, samples map[string][]Sample) {
 			}
 			values = append(values, f.Of(sides))
 		}
+		if slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) {
+			err = errors.Join(err, fmt.Errorf("%s is %v", f.Name, values))
+			continue
+		}
 		r.Results = append(r.Results, Result{Figure: row.Name + "/" + f.Name, About: f.About, Unit: f.Unit, Spread: spread(values), Values: values, Goal: f.Goal})
 	}
+	return err
 }
 
 // table prints the figures, a line each, with the goal and whether the median meets it.

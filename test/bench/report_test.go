@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -32,7 +33,9 @@ func race() (Row, map[string][]Sample) {
 func raced(t *testing.T) *Report {
 	t.Helper()
 	r := newReport(time.Unix(1_800_000_000, 0))
-	r.add(race())
+	if err := r.add(race()); err != nil {
+		t.Fatal(err)
+	}
 	return r
 }
 
@@ -40,6 +43,19 @@ func TestARatioIsMadeOfTheTwoSidesOfOneRepetition(t *testing.T) {
 	r := raced(t)
 	if got := r.Results[0]; got.Figure != "race/ratio" || !slices.Equal(got.Values, []float64{2, 6, 3}) || got.Spread != (Spread{Median: 3, Least: 2, Most: 6}) {
 		t.Errorf("the ratio is %+v", got)
+	}
+}
+
+func TestAFigureThatIsNoNumberIsAnErrorAndTheOthersAreKept(t *testing.T) {
+	row, samples := race()
+	samples["tortoise"][1]["speed"] = 0
+	r := newReport(time.Now())
+	err := r.add(row, samples)
+	if err == nil || !strings.Contains(err.Error(), "ratio is [2 +Inf 3]") || len(r.Results) != 2 {
+		t.Errorf("with %d figures the error is %v", len(r.Results), err)
+	}
+	if err := r.write(io.Discard); err != nil {
+		t.Error(err)
 	}
 }
 

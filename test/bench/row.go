@@ -90,6 +90,7 @@ func Rows() []Row {
 		idle(),
 		depth(),
 		recovery(),
+		recoveryOfTenThousand(),
 		restart(),
 		manyPods(),
 		skew(),

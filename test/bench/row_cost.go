@@ -13,11 +13,11 @@ import (
 
 // How much one repetition has.
 const (
-	costAtOnce    = 1000
-	costInTurn    = 80 // so few that Events, which are bounded, are all written
-	costJobs      = 200
-	costSchedules = 20 // each fires once a second
-	costFires     = 200
+	costAtOnce = 1000
+	costInTurn = 80 // so few that Events, which are bounded, are all written
+	costJobs   = 200
+	costFires  = 200
+	costRule   = "@every 15s"
 )
 
 // cost counts what the manager asks of the API server and of its processor, Events included, until it asks nothing more.
@@ -69,18 +69,27 @@ func (b *Bench) spent(ctx context.Context, n float64, work func(ctx context.Cont
 	if err := m.Warm(ctx, b, ns); err != nil {
 		return nil, err
 	}
-	before, err := m.Idle(ctx, quiet)
+	_, before, err := m.Idle(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if err := work(ctx, ns); err != nil {
 		return nil, err
 	}
-	after, err := m.Idle(ctx, quiet)
+	after, _, err := m.Idle(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return Sample{"requests": (after.Sum() - before.Sum()) / n, "cpu": (after.CPU - before.CPU) / n * 1000}, nil
+	return spending(before, after, n), nil
+}
+
+// spending is what was used for each of n things, and of CPU for a thousand; by method, too, for those who look at progress.
+func spending(before, after Usage, n float64) Sample {
+	sample := Sample{"requests": (after.Sum() - before.Sum()) / n, "cpu": (after.CPU - before.CPU) / n * 1000}
+	for method, all := range after.Requests {
+		sample[method] = (all - before.Requests[method]) / n
+	}
+	return sample
 }
 
 func costAtOneTime(ctx context.Context, b *Bench) (Sample, error) {
@@ -126,46 +135,33 @@ func costOfJobs(ctx context.Context, b *Bench) (Sample, error) {
 	})
 }
 
-// costOfFires has schedules fire into a suspended queue, and looks between two seconds.
+// costOfFires has schedules fire once into a suspended queue.
 func costOfFires(ctx context.Context, b *Bench) (sample Sample, err error) {
-	ns, m, err := b.scheduled(ctx, costSchedules, "@every 1s")
+	ns, m, err := b.scheduled(ctx, costFires, costRule)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.Stop()) }()
-	before, none, err := b.still(ctx, ns, m)
+	_, before, err := m.Idle(ctx)
 	if err != nil {
 		return nil, err
 	}
-	enough := func() (bool, error) {
+	if early, err := b.runs(ctx, ns); err != nil || early > 0 {
+		return nil, errors.Join(err, errLate)
+	}
+	all := func() (bool, error) {
 		n, err := b.runs(ctx, ns)
-		return n >= none+costFires, err
+		return n >= costFires, err
 	}
-	if err := Until(ctx, "enough has been fired", enough); err != nil {
+	if err := Until(ctx, "every schedule has fired", all); err != nil {
 		return nil, err
 	}
-	after, all, err := b.still(ctx, ns, m)
+	after, _, err := m.Idle(ctx)
 	if err != nil {
 		return nil, err
 	}
-	fires := float64(all - none)
-	return Sample{"requests": (after.Sum() - before.Sum()) / fires, "cpu": (after.CPU - before.CPU) / fires * 1000}, nil
-}
-
-// still returns what the manager has used, and how many runs there are, at a moment at which it does nothing.
-func (b *Bench) still(ctx context.Context, namespace string, m *Manager) (before Usage, runs int, err error) {
-	for {
-		if before, err = m.Idle(ctx, breath); err != nil {
-			return before, 0, err
-		}
-		if runs, err = b.runs(ctx, namespace); err != nil {
-			return before, 0, err
-		}
-		after, err := m.Usage(ctx)
-		if err != nil || after.Sum() == before.Sum() {
-			return before, runs, err
-		}
-	}
+	fires, err := b.runs(ctx, ns) // more, on a machine that is so slow that the next round has begun
+	return spending(before, after, float64(fires)), err
 }
 
 // scheduled starts a manager for a new namespace with so many schedules, which fire into a suspended queue.
@@ -189,24 +185,20 @@ func (b *Bench) scheduled(ctx context.Context, n int, rule string) (namespace st
 	return ns, m, nil
 }
 
-// How long a manager has asked nothing of the API server that has nothing more to do, or nothing at the moment.
-const (
-	quiet  = 2 * time.Second
-	breath = 200 * time.Millisecond
-)
+// quiet is how long a manager that has nothing more to do has asked nothing of the API server.
+const quiet = 2 * time.Second
 
-// Idle waits until the manager has asked nothing of the API server for a while, and returns what it had used by then.
-func (m *Manager) Idle(ctx context.Context, while time.Duration) (last Usage, err error) {
+// Idle waits until the manager is quiet, and returns what it had used at its last request, and what it has used now: to be asked
+// costs it something, too.
+func (m *Manager) Idle(ctx context.Context) (last, now Usage, err error) {
 	var since time.Time
-	err = Until(ctx, "the manager is idle", func() (bool, error) {
-		u, err := m.Usage(ctx)
-		if err != nil {
-			return false, err
+	for since.IsZero() || time.Since(since) < quiet {
+		if now, err = m.UsageAfter(ctx, quiet/8); err != nil {
+			return last, now, err
 		}
-		if u.Sum() != last.Sum() {
-			last, since = u, time.Now()
+		if now.Sum() != last.Sum() {
+			last, since = now, time.Now()
 		}
-		return time.Since(since) >= while, nil
-	})
-	return last, err
+	}
+	return last, now, nil
 }

@@ -11,11 +11,11 @@ import (
 
 const (
 	// depthAdmissions is how many runs are admitted one after the other, in one repetition at one depth.
-	depthAdmissions = 200
+	depthAdmissions = 150
 	// depthFires is how many ticks of one schedule are waited for, one a second.
-	depthFires = 12
+	depthFires = 8
 	// depthReservations is how many reservations are granted one after the other.
-	depthReservations = 200
+	depthReservations = 100
 )
 
 // depths are how many runs wait, the least first.
@@ -114,7 +114,12 @@ func memoryAt(waiting int) func(context.Context, *Bench) (Sample, error) {
 func costAt(waiting int) func(context.Context, *Bench) (Sample, error) {
 	return func(ctx context.Context, b *Bench) (Sample, error) {
 		sample, err := withManager(ctx, b, waiting, func(ctx context.Context, d *deep) error {
-			for _, measure := range []func(context.Context) error{d.memory, d.fires, d.admissions, d.reservations, d.drain} {
+			if waiting == depths[len(depths)-1] {
+				if err := d.memory(ctx); err != nil {
+					return err
+				}
+			}
+			for _, measure := range []func(context.Context) error{d.fires, d.admissions, d.reservations, d.worked, d.drain} {
 				if err := measure(ctx); err != nil {
 					return err
 				}

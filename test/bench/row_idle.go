@@ -48,7 +48,7 @@ func costOfNothing(ctx context.Context, b *Bench) (sample Sample, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.Stop()) }()
-	before, err := m.Idle(ctx, quiet)
+	_, before, err := m.Idle(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func idleOfLeader(ctx context.Context, b *Bench) (sample Sample, err error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = first.Idle(ctx, quiet) // every schedule has its next time on record
+	_, _, err = first.Idle(ctx) // every schedule has its next time on record
 	if err := errors.Join(err, first.Stop()); err != nil {
 		return nil, err
 	}

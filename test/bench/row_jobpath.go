@@ -23,7 +23,7 @@ const (
 	// jobPathRuns is how many runs one repetition has. They are due in the same second.
 	jobPathRuns = 300
 	// jobPathLead is how long before that their schedules are made.
-	jobPathLead = 10 * time.Second
+	jobPathLead = 20 * time.Second
 	// ownWrites are those that only a run has: its creation, its claim and its end.
 	ownWrites = 3
 )
@@ -47,8 +47,9 @@ func jobPath() Row {
 			{Name: "scheduled", About: "requests per run from a ScheduledJob, of all that take part", Unit: "requests", Of: Value("scheduled", "requests")},
 			{Name: "submitted", About: "requests per run that is submitted", Unit: "requests", Of: Value("submitted", "requests")},
 			{Name: "cronjob", About: "requests per Job from a CronJob", Unit: "requests", Of: Value("cronjob", "requests")},
-			{Name: "scheduled-manager", About: "of the first, the manager's", Unit: "requests", Of: Value("scheduled", "manager")},
-			{Name: "submitted-manager", About: "of the second, the manager's and the creation", Unit: "requests", Of: Value("submitted", "manager")},
+			{Name: "scheduled-manager", About: "of the first, the manager's", Unit: "requests", Of: Value("scheduled", "own")},
+			{Name: "submitted-manager", About: "of the second, the manager's and the creation", Unit: "requests", Of: Value("submitted", "own")},
+			{Name: "cronjob-controller", About: "of the third, the CronJob controller's", Unit: "requests", Of: Value("cronjob", "own")},
 		},
 	}
 }
@@ -68,10 +69,11 @@ func jobPathOfSchedules(ctx context.Context, b *Bench) (sample Sample, err error
 	if err != nil {
 		return nil, err
 	}
-	if _, err := b.Schedule(ctx, scheduledJobs(), m, p.namespace, jobPathRuns, jobPathLead); err != nil {
+	due, err := b.Schedule(ctx, scheduledJobs(), m, p.namespace, jobPathRuns, jobPathLead)
+	if err != nil {
 		return nil, err
 	}
-	return p.walk(ctx, m, 0, func(context.Context) error { return nil })
+	return p.walk(ctx, m, 0, func(context.Context) error { return early(due) })
 }
 
 func jobPathOfRuns(ctx context.Context, b *Bench) (sample Sample, err error) {
@@ -104,10 +106,11 @@ func jobPathOfCronJobs(ctx context.Context, b *Bench) (sample Sample, err error)
 		return nil, err
 	}
 	p.parties = append(p.parties, k)
-	if _, err := b.Schedule(ctx, cronJobs(), k, p.namespace, jobPathRuns, jobPathLead); err != nil {
+	due, err := b.Schedule(ctx, cronJobs(), k, p.namespace, jobPathRuns, jobPathLead)
+	if err != nil {
 		return nil, err
 	}
-	if sample, err = p.walk(ctx, k, 0, func(context.Context) error { return nil }); err != nil {
+	if sample, err = p.walk(ctx, k, 0, func(context.Context) error { return early(due) }); err != nil {
 		return nil, err
 	}
 	return sample, b.Unschedule(ctx, cronJobs(), p.namespace, jobPathRuns)
@@ -158,7 +161,8 @@ func (p *path) manage(ctx context.Context) (*Manager, error) {
 		return nil, err
 	}
 	p.parties = append(p.parties, m)
-	return m, m.Ready(ctx)
+	err = m.Ready(ctx)
+	return m, err
 }
 
 // walk has the runs begin and waits until nothing more happens. It counts the requests of all parties, and those of one of them,
@@ -192,7 +196,7 @@ func (p *path) walk(ctx context.Context, own Party, more float64, begin func(con
 	}
 	return Sample{
 		"requests": (after.Sum() - before.Sum() + more) / jobPathRuns,
-		"manager":  (ownAfter.Sum() - ownBefore.Sum() + more) / jobPathRuns,
+		"own":      (ownAfter.Sum() - ownBefore.Sum() + more) / jobPathRuns,
 	}, p.complete(ctx)
 }
 

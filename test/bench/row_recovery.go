@@ -14,23 +14,34 @@ import (
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/epoch"
+	"reprise.dev/reprise/internal/executor"
+	orphan "reprise.dev/reprise/internal/recovery"
 	"reprise.dev/reprise/internal/retry"
 	"reprise.dev/reprise/internal/run"
 )
 
-// recoveryOrphans is how many orphans one repetition has.
-const recoveryOrphans = 10_000
+// orphans is how many orphans one repetition has.
+type orphans int
 
-// recovery compares a manager that finds runs at work which an earlier one left with a raw writer that makes the same writes:
+// recovery is the row of every day, and recoveryOfTenThousand the same of the size that the goal names: to make them takes most
+// of its time.
+func recovery() Row { return orphans(2000).row("recovery") }
+
+func recoveryOfTenThousand() Row {
+	row := orphans(10_000).row("recovery-10k")
+	row.Long, row.Repeats = true, 3
+	return row
+}
+
+// row compares a manager that finds runs at work which an earlier one left with a raw writer that makes the same writes:
 // each run's failure, its retry, and the record of that in the failed run. The manager's time begins with its process and
 // ends when every run is Failed and every retry exists; all but the last few records are made by then, since no worker goes
 // on before it has recorded a retry.
-func recovery() Row {
+func (n orphans) row(name string) Row {
 	return Row{
-		Name:    "recovery",
-		About:   "How long until 10,000 orphans are Failed and their retries exist, against a raw writer of the same objects? (twice)",
-		Repeats: 2,
-		Sides:   []Side{{Name: "reprise", Measure: recoveryOfReprise}, {Name: "raw", Measure: recoveryRaw}},
+		Name:  name,
+		About: fmt.Sprintf("How long until %d orphans are Failed and their retries exist, against a raw writer of the same objects?", n),
+		Sides: []Side{{Name: "reprise", Measure: n.recover}, {Name: "raw", Measure: n.write}},
 		Figures: []Figure{
 			{Name: "ratio", About: "from the process's start, against the raw failures, retries and records of them", Unit: "ratio", Of: Ratio("reprise", "raw", "s"), Goal: AtMost(1.3)},
 			{Name: "unrecorded", About: "the same, against the raw failures and retries alone", Unit: "ratio", Of: recoveryUnrecorded, Goal: AtMost(1.3)},
@@ -48,8 +59,8 @@ func recoveryUnrecorded(sides map[string]Sample) float64 {
 	return sides["reprise"]["s"] / sides["raw"]["unrecorded"]
 }
 
-func recoveryOfReprise(ctx context.Context, b *Bench) (sample Sample, err error) {
-	ns, _, err := b.orphans(ctx, recoveryOrphans)
+func (n orphans) recover(ctx context.Context, b *Bench) (sample Sample, err error) {
+	ns, _, err := n.make(ctx, b)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +73,7 @@ func recoveryOfReprise(ctx context.Context, b *Bench) (sample Sample, err error)
 		return nil, err
 	}
 	ready := time.Since(m.Started())
-	if err := b.recovered(ctx, ns, recoveryOrphans); err != nil {
+	if err := n.recovered(ctx, b, ns); err != nil {
 		return nil, err
 	}
 	took := time.Since(m.Started())
@@ -72,13 +83,13 @@ func recoveryOfReprise(ctx context.Context, b *Bench) (sample Sample, err error)
 	}
 	return Sample{
 		"s": took.Seconds(), "ready": ready.Seconds(),
-		"requests": usage.Sum() / recoveryOrphans, "cpu": usage.CPU / recoveryOrphans * 1000,
+		"requests": usage.Sum() / float64(n), "cpu": usage.CPU / float64(n) * 1000,
 	}, nil
 }
 
-// orphans makes runs that are at work under a manager that has ended, and are to be tried again, in a namespace whose queue
+// make makes runs that are at work under a manager that has ended, and are to be tried again, in a namespace whose queue
 // has room for all of them.
-func (b *Bench) orphans(ctx context.Context, n int) (namespace string, runs []*batchv1alpha1.JobRun, err error) {
+func (n orphans) make(ctx context.Context, b *Bench) (namespace string, runs []*batchv1alpha1.JobRun, err error) {
 	if namespace, err = b.Namespace(ctx); err != nil {
 		return "", nil, err
 	}
@@ -86,30 +97,34 @@ func (b *Bench) orphans(ctx context.Context, n int) (namespace string, runs []*b
 		return "", nil, err
 	}
 	runs = make([]*batchv1alpha1.JobRun, n)
-	err = Parallel(ctx, n, clients, func(ctx context.Context, i int) error {
+	err = Parallel(ctx, int(n), clients, func(ctx context.Context, i int) error {
 		runs[i] = b.HTTPRun(namespace, i)
-		// The retries begin later than anything here ends: what they cost is not asked here.
-		runs[i].Spec.RetryPolicy = &batchv1alpha1.RetryPolicy{MaxRetries: ptr.To[int32](1), BaseDelaySeconds: ptr.To[int32](3600)}
+		runs[i].Spec.RetryPolicy = laterRetry()
 		if err := b.Client.Create(ctx, runs[i]); err != nil {
 			return err
 		}
-		now := time.Now()
-		deadline := now.Add(5 * time.Minute)
-		run.Claim{Incarnation: ended(), Deadline: &deadline}.Apply(runs[i], now)
+		abandon(runs[i], time.Now())
 		return b.Client.Status().Update(ctx, runs[i])
 	})
 	return namespace, runs, err
 }
 
-// ended is a manager process whose lease is older than any other.
-func ended() *batchv1alpha1.Incarnation {
-	return &batchv1alpha1.Incarnation{ID: "bench_ended", Epoch: epoch.New(time.Unix(1, 0), 0).String(), Alone: true}
+// laterRetry has a run tried again later than anything here ends: what retries cost is not asked.
+func laterRetry() *batchv1alpha1.RetryPolicy {
+	return &batchv1alpha1.RetryPolicy{MaxRetries: ptr.To[int32](1), BaseDelaySeconds: ptr.To[int32](3600)}
 }
 
-// recovered waits until none of n orphans is Running, and there are as many retries.
-func (b *Bench) recovered(ctx context.Context, namespace string, n int) error {
+// abandon makes a run one that is at work under a manager whose lease is older than any other.
+func abandon(r *batchv1alpha1.JobRun, now time.Time) {
+	deadline := now.Add(5 * time.Minute)
+	ended := &batchv1alpha1.Incarnation{ID: "bench_ended", Epoch: epoch.New(time.Unix(1, 0), 0).String(), Alone: true}
+	run.Claim{Incarnation: ended, Deadline: &deadline}.Apply(r, now)
+}
+
+// recovered waits until no orphan is Running, and there are as many retries.
+func (n orphans) recovered(ctx context.Context, b *Bench, namespace string) error {
 	return Until(ctx, "every orphan has its retry", func() (bool, error) {
-		if all, err := b.runs(ctx, namespace); all < 2*n || err != nil {
+		if all, err := b.runs(ctx, namespace); all < 2*int(n) || err != nil {
 			return false, err
 		}
 		some, err := b.Some(ctx, namespace, "status.phase="+string(batchv1alpha1.JobRunRunning))
@@ -125,16 +140,17 @@ func (b *Bench) runs(ctx context.Context, namespace string) (int, error) {
 	return len(list.Items) + int(ptr.Deref(list.RemainingItemCount, 0)), err
 }
 
-// recoveryRaw makes the writes alone. What the records take is told apart: nobody waits for them.
-func recoveryRaw(ctx context.Context, b *Bench) (Sample, error) {
-	_, runs, err := b.orphans(ctx, recoveryOrphans)
+// write makes the writes alone. What the records take is told apart: nobody waits for them.
+func (n orphans) write(ctx context.Context, b *Bench) (Sample, error) {
+	_, runs, err := n.make(ctx, b)
 	if err != nil {
 		return nil, err
 	}
 	retries := make([]*batchv1alpha1.JobRun, len(runs))
 	start := time.Now()
 	err = Parallel(ctx, len(runs), clients, func(ctx context.Context, i int) error {
-		if err := b.fail(ctx, runs[i]); err != nil {
+		fail(runs[i], time.Now())
+		if err := b.Client.Status().Update(ctx, runs[i]); err != nil {
 			return err
 		}
 		retries[i] = retry.Child(runs[i], runs[i], 0)
@@ -151,11 +167,9 @@ func recoveryRaw(ctx context.Context, b *Bench) (Sample, error) {
 	return Sample{"s": time.Since(start).Seconds(), "unrecorded": unrecorded.Seconds()}, err
 }
 
-// fail makes the write with which a manager records that a run was at work when an earlier one ended.
-func (b *Bench) fail(ctx context.Context, r *batchv1alpha1.JobRun) error {
-	now := time.Now()
-	message := fmt.Sprintf("Scheduler crash recovery: run was %s when previous instance %s stopped", r.Status.Phase, r.Status.Incarnation.ID)
-	run.Finish(r, batchv1alpha1.JobRunFailed, batchv1alpha1.ReasonCrashRecovery, message, true, now)
+// fail gives an abandoned run the outcome that a manager does.
+func fail(r *batchv1alpha1.JobRun, now time.Time) {
+	v := orphan.Decide(r, epoch.New(now, 0), batchv1alpha1.RecoveryFail, executor.Evidence{Stopped: true}, true)
+	run.Finish(r, v.Phase, v.Reason, v.Message, v.SlotFree, now)
 	retry.Conclude(r, now)
-	return b.Client.Status().Update(ctx, r)
 }

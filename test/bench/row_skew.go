@@ -197,6 +197,11 @@ func (b *Bench) lateness(ctx context.Context, s Scheduler, namespace string, n i
 		products.watch.Stop()
 		return nil, nil, err
 	}
+	if err := early(due); err != nil {
+		products.watch.Stop()
+		schedules.watch.Stop()
+		return nil, nil, err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) { made, err = products.Collect(ctx, n, due); return err })
 	group.Go(func() (err error) { recorded, err = schedules.Collect(ctx, n, due); return err })

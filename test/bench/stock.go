@@ -36,7 +36,10 @@ func newStock(ctx context.Context, b *Bench, waiting int, url string) (*stock, e
 		return nil, err
 	}
 	s := &stock{namespace: ns, waiting: waiting, url: url}
-	return s, s.fill(ctx, b, waiting)
+	if err := s.fill(ctx, b, waiting); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // run is one more run for the stock.
