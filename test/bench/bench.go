@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +36,7 @@ type Bench struct {
 	manager  string // the built manager
 	progress io.Writer
 	serial   atomic.Int64
+	ends     []func()
 }
 
 // open starts the control plane of a row.
@@ -60,7 +62,13 @@ func newClient(config *rest.Config) (client.WithWatch, error) {
 	return client.NewWithWatch(config, client.Options{Scheme: operator.Scheme()})
 }
 
+// OnClose has something ended when the row is.
+func (b *Bench) OnClose(end func()) { b.ends = append(b.ends, end) }
+
 func (b *Bench) close() error {
+	for _, end := range slices.Backward(b.ends) {
+		end()
+	}
 	b.Upstream.Close()
 	return b.Plane.Stop()
 }

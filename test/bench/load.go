@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -91,12 +92,17 @@ func (b *Bench) Ended(ctx context.Context, namespace string, n int) error {
 
 // Some reports whether a namespace has a run that a field selector selects. It is cheap, whatever there is.
 func (b *Bench) Some(ctx context.Context, namespace, selector string) (bool, error) {
+	return b.someOf(ctx, batchv1alpha1.GroupVersion.WithKind("JobRun"), namespace, selector)
+}
+
+// someOf reports whether a namespace has an object of a kind that a field selector selects.
+func (b *Bench) someOf(ctx context.Context, kind schema.GroupVersionKind, namespace, selector string) (bool, error) {
 	fieldSelector, err := fields.ParseSelector(selector)
 	if err != nil {
 		return false, err
 	}
 	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(batchv1alpha1.GroupVersion.WithKind("JobRunList"))
+	list.SetGroupVersionKind(kind)
 	err = b.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingFieldsSelector{Selector: fieldSelector}, client.Limit(1))
 	return len(list.Items) > 0, err
 }

@@ -138,7 +138,7 @@ func measure(ctx context.Context, row Row, repeats int, manager string, progress
 		}
 	}
 	if row.Repeats > 0 {
-		repeats = row.Repeats
+		repeats = min(repeats, row.Repeats)
 	}
 	return alternate(ctx, b, row.Sides, repeats)
 }

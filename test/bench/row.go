@@ -12,7 +12,7 @@ type Row struct {
 	About string
 	// Long leaves the row to -full.
 	Long bool
-	// Repeats is how often each side is measured; 0: as often as -repeats says.
+	// Repeats is how often each side is measured at most; 0: as often as -repeats says.
 	Repeats int
 	// Kubernetes starts the control plane with kube-controller-manager's Job controller, garbage collector and the like.
 	Kubernetes bool

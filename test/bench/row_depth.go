@@ -27,6 +27,7 @@ func depth() Row {
 	return Row{
 		Name:    "depth",
 		About:   "What do an admission, a fire, a reservation and a byte of memory cost when 1,000, 10,000 and 100,000 runs wait?",
+		Long:    true,
 		Repeats: 3,
 		Setup:   loadDepth,
 		Sides: []Side{
@@ -64,6 +65,7 @@ type depthShared struct {
 func loadDepth(ctx context.Context, b *Bench) error {
 	shared := &depthShared{turnstile: NewTurnstile(), stocks: map[int]*stock{}}
 	b.Shared = shared
+	b.OnClose(shared.turnstile.Close)
 	for _, waiting := range append([]int{0}, depths...) {
 		b.Logf("loading %d runs", waiting)
 		s, err := newStock(ctx, b, waiting, shared.turnstile.URL())

@@ -35,7 +35,7 @@ func jobPath() Row {
 	return Row{
 		Name:    "jobpath",
 		About:   "How many API requests does a run with pods take, against Kubernetes' way from CronJob to Job?",
-		Repeats: 2, // it counts, so there is hardly a spread; and each measurement waits for a full minute
+		Repeats: 1, // it counts, so there is hardly a spread; and each measurement waits for a full minute
 		Sides: []Side{
 			{Name: "scheduled", Measure: jobPathOfSchedules},
 			{Name: "submitted", Measure: jobPathOfRuns},

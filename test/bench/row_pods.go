@@ -12,8 +12,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -210,18 +208,6 @@ func (b *Bench) allRun(ctx context.Context, namespace string) (bool, error) {
 	}
 	waiting, err := b.someOf(ctx, podKind, namespace, "status.phase!="+string(corev1.PodRunning))
 	return !waiting, err
-}
-
-// someOf reports whether a namespace has an object of a kind that a field selector selects.
-func (b *Bench) someOf(ctx context.Context, kind schema.GroupVersionKind, namespace, selector string) (bool, error) {
-	fieldSelector, err := fields.ParseSelector(selector)
-	if err != nil {
-		return false, err
-	}
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(kind)
-	err = b.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingFieldsSelector{Selector: fieldSelector}, client.Limit(1))
-	return len(list.Items) > 0, err
 }
 
 // patience is the pause between two looks at ten thousand objects.

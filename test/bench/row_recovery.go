@@ -25,7 +25,11 @@ type orphans int
 
 // recovery is the row of every day, and recoveryOfTenThousand the same of the size that the goal names: to make them takes most
 // of its time.
-func recovery() Row { return orphans(2000).row("recovery") }
+func recovery() Row {
+	row := orphans(2000).row("recovery")
+	row.Repeats = 3
+	return row
+}
 
 func recoveryOfTenThousand() Row {
 	row := orphans(10_000).row("recovery-10k")

@@ -27,6 +27,7 @@ func restart() Row {
 	return Row{
 		Name:    "restart",
 		About:   "How soon does a new manager admit where 100,000 runs wait, against a raw list of them? (three times)",
+		Long:    true,
 		Repeats: 3,
 		Setup:   restartSetup,
 		Sides:   []Side{{Name: "reprise", Measure: restartOfReprise}, {Name: "raw", Measure: restartRaw}},

@@ -32,7 +32,7 @@ func skew() Row {
 	return Row{
 		Name:    "skew",
 		About:   "1,000 schedules are due in one second: how late are their runs, against the CronJob controller without client limits?",
-		Repeats: 3, // each measurement waits for a full minute
+		Repeats: 2, // each measurement waits for a full minute
 		Sides: []Side{
 			{Name: "reprise", Measure: skewOfReprise(skewFew, skewFewLead)},
 			{Name: "cronjob", Measure: skewOfCronJobs(skewFew, skewFewLead, Lifted)},

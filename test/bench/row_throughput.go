@@ -9,7 +9,7 @@ import (
 )
 
 // throughputRuns is how many runs one repetition has.
-const throughputRuns = 3000
+const throughputRuns = 1500
 
 // throughput compares runs that do nothing, at a queue whose limit does not matter, with a raw writer that makes the same
 // writes: a creation and two writes of the status, by so many clients at once.

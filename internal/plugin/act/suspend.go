@@ -89,4 +89,3 @@ func switched(ctx context.Context, c client.Client, namespace, arg string) (clie
 	object, _ := cli.New(kind)
 	return object, cli.Get(ctx, c, namespace, name, object)
 }
-
