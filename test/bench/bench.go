@@ -42,8 +42,8 @@ type Bench struct {
 // open starts the control plane of a row.
 func open(ctx context.Context, row Row, manager string, progress io.Writer) (*Bench, error) {
 	plane, err := controlplane.Start(ctx, controlplane.Options{
-		ControllerManager: row.Kubernetes || len(row.Controllers) > 0, Controllers: row.Controllers,
-		CRDDirs: []string{"config/crd/bases"}, Fsync: true, Progress: progress,
+		ControllerManager: row.Kubernetes,
+		CRDDirs:           []string{"config/crd/bases"}, Fsync: true, Progress: progress,
 		// A priority level would bound how many requests are served at once, of the raw writer as of the manager.
 		APIServerArgs: []string{"--enable-priority-and-fairness=false", "--max-requests-inflight=0", "--max-mutating-requests-inflight=0"},
 	})

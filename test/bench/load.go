@@ -20,6 +20,9 @@ import (
 	"reprise.dev/reprise/internal/run"
 )
 
+// runKind is that of runs.
+var runKind = batchv1alpha1.GroupVersion.WithKind("JobRun")
+
 // clients is how many requests a loader has on the way at once, unless a row says otherwise.
 const clients = 32
 
@@ -92,7 +95,7 @@ func (b *Bench) Ended(ctx context.Context, namespace string, n int) error {
 
 // Some reports whether a namespace has a run that a field selector selects. It is cheap, whatever there is.
 func (b *Bench) Some(ctx context.Context, namespace, selector string) (bool, error) {
-	return b.someOf(ctx, batchv1alpha1.GroupVersion.WithKind("JobRun"), namespace, selector)
+	return b.someOf(ctx, runKind, namespace, selector)
 }
 
 // someOf reports whether a namespace has an object of a kind that a field selector selects.
@@ -107,13 +110,35 @@ func (b *Bench) someOf(ctx context.Context, kind schema.GroupVersionKind, namesp
 	return len(list.Items) > 0, err
 }
 
+// countOf is how many objects of a kind a namespace has. It is cheap, whatever there is.
+func (b *Bench) countOf(ctx context.Context, kind schema.GroupVersionKind, namespace string) (int, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind)
+	err := b.Client.List(ctx, list, client.InNamespace(namespace), client.Limit(1))
+	return len(list.Items) + int(ptr.Deref(list.RemainingItemCount, 0)), err
+}
+
 // Get reads a run again.
 func (b *Bench) Get(ctx context.Context, r *batchv1alpha1.JobRun) error {
 	return b.Client.Get(ctx, client.ObjectKeyFromObject(r), r)
 }
 
-// Resume lets a suspended queue go.
+// Resume lets the suspended default queue of a namespace go.
 func (b *Bench) Resume(ctx context.Context, namespace string) error {
-	q := &batchv1alpha1.JobQueue{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: batchv1alpha1.DefaultQueue}}
-	return b.Client.Patch(ctx, q, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":false}}`)))
+	return b.suspends(ctx, namespace, false)
+}
+
+// Suspend stops that queue from admitting: once it is answered, nothing is admitted but into a slot that was free before.
+func (b *Bench) Suspend(ctx context.Context, namespace string) error {
+	return b.suspends(ctx, namespace, true)
+}
+
+func (b *Bench) suspends(ctx context.Context, namespace string, suspend bool) error {
+	patch := fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspend)
+	return b.Client.Patch(ctx, defaultQueue(namespace), client.RawPatch(types.MergePatchType, patch))
+}
+
+// defaultQueue is that of a namespace, by its name alone.
+func defaultQueue(namespace string) *batchv1alpha1.JobQueue {
+	return &batchv1alpha1.JobQueue{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: batchv1alpha1.DefaultQueue}}
 }

@@ -16,8 +16,6 @@ type Row struct {
 	Repeats int
 	// Kubernetes starts the control plane with kube-controller-manager's Job controller, garbage collector and the like.
 	Kubernetes bool
-	// Controllers are further ones of kube-controller-manager's, such as "cronjob-controller".
-	Controllers []string
 	// Setup prepares what all repetitions share, such as 100,000 runs; may be nil.
 	Setup func(ctx context.Context, b *Bench) error
 	// Sides are measured in this order, and in the reverse order in every other repetition.

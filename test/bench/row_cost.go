@@ -147,11 +147,11 @@ func costOfFires(ctx context.Context, b *Bench) (sample Sample, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if early, err := b.runs(ctx, ns); err != nil || early > 0 {
+	if early, err := b.countOf(ctx, runKind, ns); err != nil || early > 0 {
 		return nil, errors.Join(err, errLate)
 	}
 	all := func() (bool, error) {
-		n, err := b.runs(ctx, ns)
+		n, err := b.countOf(ctx, runKind, ns)
 		return n >= costFires, err
 	}
 	if err := Until(ctx, "every schedule has fired", all); err != nil {
@@ -161,7 +161,7 @@ func costOfFires(ctx context.Context, b *Bench) (sample Sample, err error) {
 	if err != nil {
 		return nil, err
 	}
-	fires, err := b.runs(ctx, ns) // more, on a machine that is so slow that the next round has begun
+	fires, err := b.countOf(ctx, runKind, ns) // more, on a machine that is so slow that the next round has begun
 	return spending(before, after, float64(fires)), err
 }
 

@@ -183,7 +183,7 @@ func (d *deep) admissions(ctx context.Context) error {
 
 // drain suspends the queue and lets the run that has the slot end.
 func (d *deep) drain(ctx context.Context) error {
-	if err := d.suspend(ctx, d.Bench); err != nil {
+	if err := d.Suspend(ctx, d.namespace); err != nil {
 		return err
 	}
 	if _, err := d.turnstile.Pass(ctx); err != nil {

@@ -11,9 +11,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/epoch"
@@ -194,17 +192,8 @@ func asked(served map[string]float64) (all float64) {
 
 // allRun reports whether all pods of a namespace are there and run.
 func (b *Bench) allRun(ctx context.Context, namespace string) (bool, error) {
-	all := &metav1.PartialObjectMetadataList{}
-	all.SetGroupVersionKind(podKind)
-	if err := b.Client.List(ctx, all, client.InNamespace(namespace), client.Limit(1)); err != nil {
+	if count, err := b.countOf(ctx, podKind, namespace); count < podsRuns || err != nil {
 		return false, err
-	}
-	count := len(all.Items)
-	if all.RemainingItemCount != nil {
-		count += int(*all.RemainingItemCount)
-	}
-	if count < podsRuns {
-		return false, nil
 	}
 	waiting, err := b.someOf(ctx, podKind, namespace, "status.phase!="+string(corev1.PodRunning))
 	return !waiting, err

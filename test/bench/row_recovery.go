@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/epoch"
@@ -128,20 +126,12 @@ func abandon(r *batchv1alpha1.JobRun, now time.Time) {
 // recovered waits until no orphan is Running, and there are as many retries.
 func (n orphans) recovered(ctx context.Context, b *Bench, namespace string) error {
 	return Until(ctx, "every orphan has its retry", func() (bool, error) {
-		if all, err := b.runs(ctx, namespace); all < 2*int(n) || err != nil {
+		if all, err := b.countOf(ctx, runKind, namespace); all < 2*int(n) || err != nil {
 			return false, err
 		}
 		some, err := b.Some(ctx, namespace, "status.phase="+string(batchv1alpha1.JobRunRunning))
 		return !some, err
 	})
-}
-
-// runs counts the runs of a namespace. It is cheap, whatever there is.
-func (b *Bench) runs(ctx context.Context, namespace string) (int, error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(batchv1alpha1.GroupVersion.WithKind("JobRunList"))
-	err := b.Client.List(ctx, list, client.InNamespace(namespace), client.Limit(1))
-	return len(list.Items) + int(ptr.Deref(list.RemainingItemCount, 0)), err
 }
 
 // write makes the writes alone. What the records take is told apart: nobody waits for them.

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
@@ -85,8 +83,8 @@ func restartOfReprise(ctx context.Context, b *Bench) (sample Sample, err error) 
 
 // pause suspends a queue and waits until nothing is at work, so that the next manager finds no orphan.
 func (b *Bench) pause(ctx context.Context, namespace string) error {
-	q := &batchv1alpha1.JobQueue{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: batchv1alpha1.DefaultQueue}}
-	if err := b.Client.Patch(ctx, q, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":true}}`))); err != nil {
+	q := defaultQueue(namespace)
+	if err := b.Suspend(ctx, namespace); err != nil {
 		return err
 	}
 	return Until(ctx, "nothing is at work and the queue says so", func() (bool, error) {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -95,14 +94,7 @@ func (s *stock) seen(ctx context.Context, b *Bench, m *Manager) error {
 	})
 }
 
-func (s *stock) queue() *batchv1alpha1.JobQueue {
-	return &batchv1alpha1.JobQueue{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: batchv1alpha1.DefaultQueue}}
-}
-
-// suspend stops the queue from admitting: once it is answered, nothing is admitted but into a slot that was free before.
-func (s *stock) suspend(ctx context.Context, b *Bench) error {
-	return b.Client.Patch(ctx, s.queue(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":true}}`)))
-}
+func (s *stock) queue() *batchv1alpha1.JobQueue { return defaultQueue(s.namespace) }
 
 // stored is how many bytes the API server has of one of the runs, managed fields included.
 func (s *stock) stored(ctx context.Context, b *Bench) (float64, error) {
