@@ -79,6 +79,19 @@ func ofOrphans() []mutant {
 			pkg:   "./internal/executor/job", tests: []string{"TestWhatAVerdictRestsOnIsReadPastTheCache"},
 		},
 		{
+			name:  "verdict-from-the-cache-on-another-job",
+			rule:  "§6.7: the cache is believed only the end of the very Job that this process has made",
+			edits: in("internal/executor/job/cached.go", "	if err != nil || job.UID != uid || finished(job) == nil", "	if err != nil || finished(job) == nil"),
+			pkg:   "./internal/executor/job", tests: []string{"TestTheEndOfTheJobThatThisProcessHasMadeIsBelievedOfTheCacheAndOfNoOther"},
+		},
+		{
+			name: "verdict-from-an-earlier-list",
+			rule: "§6.7: a list of pods that runs share began after each of them asked for it",
+			edits: in("internal/executor/job/podlists.go", "		pods, err := l.list(namespace, askers)\n",
+				"		pods, err := l.list(namespace, askers)\n		askers = append(askers, l.next(namespace)...)\n"),
+			pkg: "./internal/executor/job", tests: []string{"TestWhoAsksDuringAListGetsTheNextWhichAllShareWhoAskedByThen"},
+		},
+		{
 			name:  "verdict-without-a-live-look",
 			rule:  "§6.7: a run that has its outcome meanwhile is judged no more: the record is read live right before the work is begun",
 			edits: in("controllers/jobrun/work.go", "	if same, err := s.refresh(ctx); !same || err != nil {\n		return err\n	}\n	switch {\n", "	switch {\n"),

@@ -75,7 +75,8 @@ type Executor interface {
 	// error leaves open whether it began; the caller calls again.
 	Start(ctx context.Context, run *batchv1alpha1.JobRun) error
 
-	// Look reads live what is known of the work. Anything that decides an outcome looks right before it writes.
+	// Look tells what is known of the work, and reads live whatever could have changed. Anything that decides an outcome looks right
+	// before it writes.
 	Look(ctx context.Context, run *batchv1alpha1.JobRun) (Evidence, error)
 
 	// Seal sees to it that work which has not begun never begins, and returns what is known then. It does not disturb work

@@ -20,7 +20,8 @@ import (
 // recheckAfter is how soon work that is to end is looked at again, in case the events of its pods do not reach the run.
 const recheckAfter = 10 * time.Second
 
-// Sight is what was read live of a run's work: the Job first, so that a pod it had made by then is among the pods.
+// Sight is what was read of a run's work, live but for the end of a Job: the Job first, so that a pod it had made by then is
+// among the pods.
 type Sight struct {
 	// Job of the run; nil if there is none.
 	Job *batchv1.Job

@@ -27,12 +27,8 @@ import (
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;create;patch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list
 
-const (
-	// pageSize of the live list of a run's pods.
-	pageSize = 500
-	// attempts bounds how often one call tries again after others changed the Job in between.
-	attempts = 5
-)
+// attempts bounds how often one call tries again after others changed the Job in between.
+const attempts = 5
 
 // errSealed: the run was given up by who sealed its Job, so the caller's picture of the run is out of date.
 var errSealed = errors.New("it was suspended for good: the run has been given up in the meantime")
@@ -47,7 +43,7 @@ type Incarnation interface {
 
 // Options are what an Executor needs. All but Traceparent are required.
 type Options struct {
-	// Client creates and patches Jobs.
+	// Client creates and patches Jobs, and reads them from the cache.
 	Client client.Client
 	// Live reads Jobs and pods past any cache.
 	Live client.Reader
@@ -60,42 +56,54 @@ type Options struct {
 // Executor executes Job work. Use New.
 type Executor struct {
 	Options
-	expected expected
+	made made
+	pods podLists
 }
 
 var _ executor.Executor = (*Executor)(nil)
 
 // New returns an Executor.
-func New(o Options) *Executor { return &Executor{Options: o} }
+func New(o Options) *Executor { return &Executor{Options: o, pods: podLists{live: o.Live}} }
 
 // Expect says that a claim for the run is on its way, and Start will be called.
-func (e *Executor) Expect(uid types.UID) { e.expected.add(uid) }
+func (e *Executor) Expect(uid types.UID) { e.made.expect(uid) }
 
-// Forget takes Expect back. Nothing else of a run is kept in memory.
-func (e *Executor) Forget(uid types.UID) { e.expected.remove(uid) }
+// Forget drops what is kept in memory about a run, and takes Expect back.
+func (e *Executor) Forget(uid types.UID) { e.made.forget(uid) }
 
 // Start creates the Job of the run. A Job of that name that is there already is the run's own if it is owned by it: an
 // earlier call whose answer was lost, or the Job of a run that was taken over, which carries the epoch of its first manager.
 func (e *Executor) Start(ctx context.Context, r *batchv1alpha1.JobRun) error {
-	defer e.expected.remove(r.UID)
+	job, err := e.create(ctx, r)
+	if job == nil {
+		e.made.forget(r.UID)
+		return err
+	}
+	e.made.note(r.UID, job.UID)
+	return nil
+}
+
+// create returns the Job that it has created for the run, nil if there was one.
+func (e *Executor) create(ctx context.Context, r *batchv1alpha1.JobRun) (*batchv1.Job, error) {
 	if workOf(r) == nil {
-		return invalid("the run has no Job work")
+		return nil, invalid("the run has no Job work")
 	}
 	if r.DeletionTimestamp != nil {
-		return invalid("the run is being deleted")
+		return nil, invalid("the run is being deleted")
 	}
 	me, err := e.Self.Epoch(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = e.Client.Create(ctx, e.build(r, me))
+	job := e.build(r, me)
+	err = e.Client.Create(ctx, job)
 	switch {
 	case err == nil:
-		return nil
+		return job, nil
 	case apierrors.IsAlreadyExists(err):
-		return e.started(ctx, r)
+		return nil, e.started(ctx, r)
 	default:
-		return creationError(err, r)
+		return nil, creationError(err, r)
 	}
 }
 
@@ -116,10 +124,10 @@ func (e *Executor) started(ctx context.Context, r *batchv1alpha1.JobRun) error {
 	}
 }
 
-// Look reads the Job and the pods of the run live. While a claim of this process is on its way to Start, the work may begin
-// at any moment, and there is nothing to read.
+// Look reads the Job and the pods of the run live, but for a Job that is known to be over. While a claim of this process is on
+// its way to Start, the work may begin at any moment, and there is nothing to read.
 func (e *Executor) Look(ctx context.Context, r *batchv1alpha1.JobRun) (executor.Evidence, error) {
-	if e.expected.has(r.UID) {
+	if e.made.expected(r.UID) {
 		me, err := e.Self.Epoch(ctx)
 		if err != nil {
 			return executor.Evidence{}, err
@@ -128,7 +136,13 @@ func (e *Executor) Look(ctx context.Context, r *batchv1alpha1.JobRun) (executor.
 			return executor.Evidence{Life: executor.Alive, Detail: "the Job is about to be created", RecheckAfter: recheckAfter}, nil
 		}
 	}
-	s, err := e.see(ctx, r)
+	var s Sight
+	var err error
+	if s.Job = e.over(ctx, r); s.Job != nil {
+		s.Pods, err = e.podsOf(ctx, r)
+	} else {
+		s, err = e.see(ctx, r)
+	}
 	if err != nil {
 		return executor.Evidence{}, err
 	}
@@ -237,7 +251,7 @@ func (e *Executor) see(ctx context.Context, r *batchv1alpha1.JobRun) (Sight, err
 	} else {
 		s.Closed = job != nil
 	}
-	s.Pods, err = e.pods(ctx, r)
+	s.Pods, err = e.podsOf(ctx, r)
 	return s, err
 }
 
@@ -258,19 +272,10 @@ func (e *Executor) job(ctx context.Context, r *batchv1alpha1.JobRun) (*batchv1.J
 	return job, nil
 }
 
-func (e *Executor) pods(ctx context.Context, r *batchv1alpha1.JobRun) ([]corev1.Pod, error) {
-	var all []corev1.Pod
-	more := ""
-	for {
-		page := &corev1.PodList{}
-		err := e.Live.List(ctx, page, client.InNamespace(r.Namespace), client.Limit(pageSize), client.Continue(more),
-			client.MatchingLabels{batchv1alpha1.LabelRunUID: string(r.UID)})
-		if err != nil {
-			return nil, fmt.Errorf("listing the pods of run %s/%s: %w", r.Namespace, r.Name, err)
-		}
-		all = append(all, page.Items...)
-		if more = page.Continue; more == "" {
-			return all, nil
-		}
+func (e *Executor) podsOf(ctx context.Context, r *batchv1alpha1.JobRun) ([]corev1.Pod, error) {
+	pods, err := e.pods.of(ctx, r.Namespace, r.UID)
+	if err != nil {
+		return nil, fmt.Errorf("listing the pods of run %s/%s: %w", r.Namespace, r.Name, err)
 	}
+	return pods, nil
 }

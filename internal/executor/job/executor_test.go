@@ -386,7 +386,7 @@ func TestAReadThatFailsIsNoEvidence(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench()
-			b.Live = interceptor.NewClient(b.client, funcs)
+			b.Executor = New(Options{Client: b.Client, Live: interceptor.NewClient(b.client, funcs), Self: b.self})
 			for _, ask := range []func(context.Context, *batchv1alpha1.JobRun) (executor.Evidence, error){b.Look, b.Seal, b.Stop} {
 				_, err := ask(t.Context(), aRun())
 				NewWithT(t).Expect(err).To(MatchError(down))
