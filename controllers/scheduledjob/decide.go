@@ -52,8 +52,24 @@ func decide(sj *batchv1alpha1.ScheduledJob, all []product, now time.Time) plan {
 			p.state.Active++
 		}
 	}
+	p.state.Overlapping = overlapping(p)
 	p.decision = schedule.Decide(p.spec, p.state, now)
 	return p
+}
+
+// overlapping is the first tick that has made something which was found, and is to be Skipped since something else is
+// unsettled. Zero for none.
+func overlapping(p plan) time.Time {
+	after := p.seen.Since
+	if n := len(p.taken); n > 0 {
+		after = *p.taken[n-1].tick
+	}
+	for _, found := range p.standing.found {
+		if found.tick.After(after) {
+			return *found.tick
+		}
+	}
+	return time.Time{}
 }
 
 // take picks those of the found products that count as fires, one a tick: an edit of the template may have made a tick leave

@@ -102,6 +102,18 @@ func ofSchedules() []mutant {
 			pkg:   "./internal/schedule", tests: []string{"TestForbiddenOverlap"},
 		},
 		{
+			name:  "skips-a-later-tick-than-the-one-that-made-its-run",
+			rule:  "§7: an overlapping tick leaves one Skipped run, also when the manager died before it was on record",
+			edits: in("internal/schedule/overlap.go", "	d.HandledThrough, d.LastSkipped = made, true\n", "	d.HandledThrough, d.LastSkipped = due.through, true\n"),
+			pkg:   "./internal/schedule", tests: []string{"TestATickWhoseRunWasMadeBeforeACrashIsSkippedBeforeLaterOnesAreDecidedUpon"},
+		},
+		{
+			name:  "a-skipped-run-asks-too-late",
+			rule:  "§7: a Skipped run says that overlap was forbidden, however late it asks",
+			edits: in("internal/creator/tick.go", "		return settled(sj, tick) && latest.After(tick) &&", "		return false && settled(sj, tick) && latest.After(tick) &&"),
+			pkg:   "./internal/creator", tests: []string{"TestWhatAScheduledJobSaysOfWhatWasMadeForItsTick"},
+		},
+		{
 			name:  "replaces-before-it-has-stopped",
 			rule:  "§7: Replace waits until what it replaces has stopped",
 			edits: in("internal/schedule/replace.go", "return spec.Overlap == Replace && active > 0 && spec.MaxQueued > 0", "return spec.Overlap == Replace && active > 1 && spec.MaxQueued > 0"),

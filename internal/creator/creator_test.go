@@ -41,6 +41,12 @@ func TestWhatAScheduledJobSaysOfWhatWasMadeForItsTick(t *testing.T) {
 	through := func(when time.Time) func(*batchv1alpha1.ScheduledJob) {
 		return func(sj *batchv1alpha1.ScheduledJob) { sj.Status.HandledThrough = at(when) }
 	}
+	skippedAt := func(when time.Time) func(*batchv1alpha1.ScheduledJob) {
+		return func(sj *batchv1alpha1.ScheduledJob) { sj.Status.LastSkippedTime = at(when) }
+	}
+	firedAt := func(when time.Time) func(*batchv1alpha1.ScheduledJob) {
+		return func(sj *batchv1alpha1.ScheduledJob) { sj.Status.LastScheduleTime = at(when) }
+	}
 	naming := func(sj *batchv1alpha1.ScheduledJob) {
 		sj.Status.Active = []batchv1alpha1.ActiveRun{{UID: "other"}, {UID: "uid"}}
 	}
@@ -53,20 +59,25 @@ func TestWhatAScheduledJobSaysOfWhatWasMadeForItsTick(t *testing.T) {
 		"one of its name was made later": {every(through(noon), func(sj *batchv1alpha1.ScheduledJob) {
 			sj.CreationTimestamp = *at(noon.Add(time.Second))
 		}), creator.Gone, ""},
-		"it names it":                                       {every(naming, through(noon)), creator.Named, ""},
-		"it has not come to the tick":                       {every(through(tick.Add(-time.Second))), creator.Unrecorded, ""},
-		"it has fired nothing yet":                          {every(), creator.Unrecorded, ""},
-		"it is to fire at that time":                        {every(once(tick)), creator.Unrecorded, ""},
-		"it is to fire at another time":                     {every(once(noon)), creator.Refused, superseded},
-		"it has fired at that time":                         {every(once(tick), func(sj *batchv1alpha1.ScheduledJob) { sj.Status.FiredRunAt = at(tick) }), creator.Refused, superseded},
-		"it has settled the tick without it":                {every(through(tick)), creator.Refused, superseded},
-		"it has skipped the tick":                           {every(through(tick), func(sj *batchv1alpha1.ScheduledJob) { sj.Status.LastSkippedTime = at(tick) }), creator.Refused, forbidden},
-		"it has no such tick":                               {every(func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Schedule = "5 * * * *" }), creator.Refused, superseded},
-		"it has no schedule":                                {every(func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Schedule = "" }), creator.Refused, superseded},
-		"nobody understands its schedule":                   {every(func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Schedule = "TZ=0" }), creator.Refused, superseded},
-		"it has settled the tick under its former schedule": {every(through(tick), func(sj *batchv1alpha1.ScheduledJob) { sj.Generation = 2 }), creator.Unrecorded, ""},
-		"it has handled that time as a recurring one":       {every(through(noon), once(tick)), creator.Unrecorded, ""},
-		"it has not seen its schedule so far":               {every(func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Schedule, sj.Generation = "5 * * * *", 2 }), creator.Unrecorded, ""},
+		"it names it":                                                     {every(naming, through(noon)), creator.Named, ""},
+		"it has not come to the tick":                                     {every(through(tick.Add(-time.Second))), creator.Unrecorded, ""},
+		"it has fired nothing yet":                                        {every(), creator.Unrecorded, ""},
+		"it is to fire at that time":                                      {every(once(tick)), creator.Unrecorded, ""},
+		"it is to fire at another time":                                   {every(once(noon)), creator.Refused, superseded},
+		"it has fired at that time":                                       {every(once(tick), func(sj *batchv1alpha1.ScheduledJob) { sj.Status.FiredRunAt = at(tick) }), creator.Refused, superseded},
+		"it has settled the tick without it":                              {every(through(tick)), creator.Refused, superseded},
+		"it has skipped the tick":                                         {every(through(tick), skippedAt(tick)), creator.Refused, forbidden},
+		"it has skipped the tick and a later one":                         {every(through(noon), skippedAt(noon)), creator.Refused, forbidden},
+		"it has fired before it skipped the tick and a later one":         {every(through(noon), skippedAt(noon), firedAt(tick.Add(-time.Second))), creator.Refused, forbidden},
+		"it has fired the tick, with another, and skipped a later one":    {every(through(noon), skippedAt(noon), firedAt(tick)), creator.Refused, superseded},
+		"it has skipped an earlier tick, and settled this one without it": {every(through(noon), skippedAt(tick.Add(-time.Second))), creator.Refused, superseded},
+		"it skipped a later time before it was to fire at this one":       {every(skippedAt(noon), once(tick)), creator.Unrecorded, ""},
+		"it has no such tick":                                             {every(func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Schedule = "5 * * * *" }), creator.Refused, superseded},
+		"it has no schedule":                                              {every(func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Schedule = "" }), creator.Refused, superseded},
+		"nobody understands its schedule":                                 {every(func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Schedule = "TZ=0" }), creator.Refused, superseded},
+		"it has settled the tick under its former schedule":               {every(through(tick), func(sj *batchv1alpha1.ScheduledJob) { sj.Generation = 2 }), creator.Unrecorded, ""},
+		"it has handled that time as a recurring one":                     {every(through(noon), once(tick)), creator.Unrecorded, ""},
+		"it has not seen its schedule so far":                             {every(func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.Schedule, sj.Generation = "5 * * * *", 2 }), creator.Unrecorded, ""},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, creator.OfTick(c.sj, made, tick), c.answer, c.reason) })
 	}

@@ -20,7 +20,7 @@ func OfTick(sj *batchv1alpha1.ScheduledJob, m Made, tick time.Time) Verdict {
 		return Verdict{Answer: Named}
 	case sj.Status.ObservedGeneration != sj.Generation:
 		return Verdict{Answer: Unrecorded} // what it has settled speaks of the schedule as it was
-	case sj.Status.LastSkippedTime != nil && sj.Status.LastSkippedTime.Time.Equal(tick):
+	case skipped(sj, tick):
 		return Verdict{
 			Answer: Refused, Reason: batchv1alpha1.ReasonOverlapForbidden,
 			Message: "an earlier run of the schedule had not settled, and concurrencyPolicy is Forbid",
@@ -31,6 +31,20 @@ func OfTick(sj *batchv1alpha1.ScheduledJob, m Made, tick time.Time) Verdict {
 		return superseded(fmt.Sprintf("ScheduledJob %s has no tick at %s", sj.Name, tick.UTC().Format(time.RFC3339)))
 	default:
 		return Verdict{Answer: Unrecorded}
+	}
+}
+
+// skipped reports whether the tick was skipped because of overlap. Since the last fire several may have been, and status has
+// the time of the latest alone: one may come to that before the run or group of the first has asked.
+func skipped(sj *batchv1alpha1.ScheduledJob, tick time.Time) bool {
+	latest, fired := sj.Status.LastSkippedTime, sj.Status.LastScheduleTime
+	switch {
+	case latest == nil:
+		return false
+	case latest.Time.Equal(tick):
+		return true
+	default:
+		return settled(sj, tick) && latest.After(tick) && (fired == nil || tick.After(fired.Time))
 	}
 }
 

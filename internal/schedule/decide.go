@@ -49,6 +49,9 @@ type State struct {
 	// Made are the ticks after Since (or the runAt) for which a run exists already, in any order: runs created just
 	// before a crash, whose fire was never recorded. They have fired, and the caller records them with this decision.
 	Made []time.Time
+	// Overlapping is the first tick after Since and Made for which a run exists already that has not fired, because
+	// something else is unsettled and overlap is forbidden. Zero for none.
+	Overlapping time.Time
 	// Active is the number of unsettled chains, those in Made and those just created included.
 	Active int
 	// LastSkipped is Decision.LastSkipped of the last decision.
@@ -141,6 +144,10 @@ func (d *Decision) decideRecurring(spec Spec, st State, now time.Time) {
 		return
 	}
 
+	if made := st.Overlapping; spec.forbids(st.Active) && made.After(due.after) {
+		d.skipMade(s, due, made)
+		return
+	}
 	eligible := spec.eligible(s, due, !st.Replacing.IsZero(), now)
 	if spec.replaces(st.Active) && eligible.count(s) > 0 {
 		d.replace(eligible.through, st)

@@ -51,7 +51,8 @@
 //   - The starting deadline counts from the tick also where that waits for what it replaces: if the work takes longer to
 //     stop, the tick is missed, though what it replaced is cancelled. A tick that is too late when it is first looked at
 //     replaces nothing. Skip on its own asks only then whether a tick is on time, and lets it wait as long as it takes.
-//   - Runs that were created just before a crash and never recorded (State.Made) have fired, whatever else holds.
+//   - Runs that were created just before a crash and never recorded (State.Made) have fired, whatever else holds. Under
+//     Forbid one that is not alone (State.Overlapping) is skipped instead, before any later tick is decided upon.
 //   - A one-time schedule that is past due and not yet settled fires at once, whatever the missed-run policy. Editing
 //     runAt arms it again. A time that passed while the schedule was suspended does not fire on resume.
 package schedule

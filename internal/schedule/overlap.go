@@ -17,7 +17,7 @@ func (d *Decision) fireOne(s Schedule, eligible window, overlapping bool) {
 	}
 	first := s.Between(eligible.after, eligible.through, 2)
 	overlapped := total
-	d.explain(RunsActive, "skipped: an earlier run is not settled and overlap is forbidden")
+	d.explainOverlap()
 	if !overlapping {
 		d.explain(Fired, "fired for %s", first[0].Format(time.RFC3339))
 		d.Fire = append(d.Fire, Tick{Time: first[0]})
@@ -34,4 +34,20 @@ func (d *Decision) fireOne(s Schedule, eligible window, overlapping bool) {
 		overlapped--
 	}
 	d.Overlapped = overlapped
+}
+
+// skipMade skips the tick whose run exists already, and leaves those after it due: decided upon together with them it might
+// come to be missed, or only counted, and its run would be one too many, of which nobody says why it was skipped.
+func (d *Decision) skipMade(s Schedule, due window, made time.Time) {
+	d.Missed += max(0, s.Count(due.after, made)-1)
+	d.Fire = []Tick{{Time: made, Skip: true}}
+	d.HandledThrough, d.LastSkipped = made, true
+	d.explainOverlap()
+	if s.Count(made, due.through) > 0 {
+		d.Wake = due.through
+	}
+}
+
+func (d *Decision) explainOverlap() {
+	d.explain(RunsActive, "skipped: an earlier run is not settled and overlap is forbidden")
 }

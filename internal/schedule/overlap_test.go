@@ -49,6 +49,39 @@ func TestForbiddenOverlap(t *testing.T) {
 	}
 }
 
+func TestATickWhoseRunWasMadeBeforeACrashIsSkippedBeforeLaterOnesAreDecidedUpon(t *testing.T) {
+	for name, c := range map[string]struct {
+		options     []func(*Spec)
+		lastSkipped bool
+		made        string
+		now         string // hourly ticks, settled through 10:00
+		fire        []string
+		missed      int64
+		wake        string
+	}{
+		"nothing is due after it":            {nil, false, "11:00:00", "11:00:00", []string{"(11:00:00)"}, 0, "12:00:00"},
+		"a later one is due too":             {nil, false, "11:00:00", "12:00:00", []string{"(11:00:00)"}, 0, "12:00:00"},
+		"the tick before was skipped, too":   {nil, true, "11:00:00", "12:00:00", []string{"(11:00:00)"}, 0, "12:00:00"},
+		"those before it are missed":         {nil, false, "12:00:00", "13:00:00", []string{"(12:00:00)"}, 1, "13:00:00"},
+		"RunAll: it is not taken for others": {[]func(*Spec){policy(RunAll)}, false, "11:00:00", "13:00:00", []string{"(11:00:00)"}, 0, "13:00:00"},
+		"it was on time when it was made":    {[]func(*Spec){deadline(60)}, false, "11:00:00", "11:30:00", []string{"(11:00:00)"}, 0, "12:00:00"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			spec, now := recurring(t, "0 * * * *", append(c.options, forbid)...), clock(t, c.now)
+			st := State{Since: clock(t, "10:00:00"), Active: 1, LastSkipped: c.lastSkipped, Overlapping: clock(t, c.made)}
+			d := Decide(spec, st, now)
+			g.Expect(fired(d)).To(Equal(c.fire))
+			g.Expect(d.Missed).To(Equal(c.missed))
+			g.Expect(d.Overlapped).To(BeZero())
+			g.Expect(d.LastSkipped).To(BeTrue())
+			g.Expect(d.HandledThrough).To(Equal(clock(t, c.made)))
+			g.Expect(d.Wake).To(Equal(clock(t, c.wake)))
+			g.Expect(d.Reason).To(Equal(RunsActive))
+		})
+	}
+}
+
 func TestAllowedOverlapQueuesBesideWhatIsActive(t *testing.T) {
 	g := NewWithT(t)
 	for _, overlap := range []OverlapPolicy{Allow, ""} {
