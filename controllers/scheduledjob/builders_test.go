@@ -79,6 +79,13 @@ func replace(sj *batchv1alpha1.ScheduledJob) {
 
 func runAll(sj *batchv1alpha1.ScheduledJob) { sj.Spec.MissedRunPolicy = batchv1alpha1.MissedRunAll }
 
+func both(one, other change) change {
+	return func(sj *batchv1alpha1.ScheduledJob) {
+		one(sj)
+		other(sj)
+	}
+}
+
 func atMost(n int32) change {
 	return func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.MaxQueuedRuns = n }
 }

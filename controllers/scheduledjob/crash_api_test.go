@@ -5,6 +5,7 @@ package scheduledjob
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/creator"
 )
 
 // hold is a finalizer that keeps a deleted object for a while.
@@ -65,6 +67,24 @@ func (w *world) refuses(why error) {
 	}
 }
 
+// stumbles makes the next writes of status fail until it is mended. From then on the cache shows no run or group.
+func (w *world) stumbles() (mend func()) {
+	mended := false
+	w.faults.SubResourceUpdate = func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+		if !mended {
+			return errCrash
+		}
+		return c.SubResource(sub).Update(ctx, o, opts...)
+	}
+	w.faults.List = func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+		if mended {
+			return nil
+		}
+		return c.List(ctx, list, opts...)
+	}
+	return func() { mended = true }
+}
+
 // works ends all faults.
 func (w *world) works() { w.faults = interceptor.Funcs{} }
 
@@ -106,6 +126,67 @@ func TestACrashBetweenCreatingTheRunAndRecordingTheFireGivesOneRun(t *testing.T)
 				})
 			}
 		})
+	}
+}
+
+func TestATickThatWasMadeAndNotRecordedIsSettledBeforeTheNextOne(t *testing.T) {
+	settle := func(w *world) {
+		for _, r := range w.runs() {
+			w.end(&r, batchv1alpha1.JobRunCompleted)
+		}
+	}
+	for name, c := range map[string]struct {
+		policy  change
+		between func(*world) // the first tick and the second, whose record is lost
+		made    []time.Duration
+		active  []time.Duration
+		skipped int64
+	}{
+		"allowed":                          {func(*batchv1alpha1.ScheduledJob) {}, func(*world) {}, minutes(1, 2, 3), minutes(1, 2, 3), 0},
+		"allowed, at most 2":               {atMost(2), func(*world) {}, minutes(1, 2), minutes(1, 2), 0},
+		"forbidden, and it overlaps":       {forbid, func(*world) {}, minutes(1, 2), minutes(1), 2},
+		"forbidden, and it does not":       {forbid, settle, minutes(1, 2, 3), minutes(2), 1},
+		"replacing, and there is nothing":  {replace, settle, minutes(1, 2), minutes(2), 0},
+		"RunAll: allowed":                  {policy(batchv1alpha1.MissedRunAll), func(*world) {}, minutes(1, 2, 3), minutes(1, 2, 3), 0},
+		"RunAll: forbidden, it overlaps":   {both(forbid, runAll), func(*world) {}, minutes(1, 2), minutes(1), 2},
+		"RunAll: forbidden, and does not":  {both(forbid, runAll), settle, minutes(1, 2, 3), minutes(2), 1},
+		"RunAll: replacing, with nothing":  {both(replace, runAll), settle, minutes(1, 2), minutes(2), 0},
+		"Skip: forbidden, and it overlaps": {both(forbid, policy(batchv1alpha1.MissedSkip)), func(*world) {}, minutes(1, 2), minutes(1), 2},
+	} {
+		for _, restarted := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, restarted %v", name, restarted), func(t *testing.T) {
+				w := newWorld(t)
+				w.create(c.policy)
+				w.at(61 * time.Second)
+				w.pass()
+				c.between(w)
+				w.at(121 * time.Second)
+				mend := w.stumbles()
+				r := w.reconciler()
+				_, err := w.reconcile(r)
+				w.Expect(err).To(MatchError(errCrash))
+				w.Expect(w.ticks()).To(Equal(minutes(1, 2)))
+				mend()
+				if restarted {
+					w.works()
+					r = w.reconciler()
+				}
+				w.at(181 * time.Second)
+				for range 2 {
+					_, err := w.reconcile(r)
+					w.Expect(err).NotTo(HaveOccurred())
+				}
+				w.Expect(w.ticks()).To(Equal(c.made))
+				w.Expect(w.active()).To(Equal(c.active))
+				s := w.get().Status
+				w.Expect([]int64{s.MissedRuns, s.SkippedRuns}).To(Equal([]int64{0, c.skipped}))
+				for _, made := range w.runs() {
+					says := creator.OfTick(w.get(), creator.Of(&made), made.Spec.ScheduledTime.Time)
+					w.Expect(made.Status.Phase.Terminal() || says.Answer == creator.Named || says.Reason == batchv1alpha1.ReasonOverlapForbidden).
+						To(BeTrue(), "%s: %+v", made.Name, says)
+				}
+			})
+		}
 	}
 }
 

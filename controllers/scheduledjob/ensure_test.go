@@ -32,7 +32,8 @@ func TestATickThatHasMadeItsRunMakesNoOtherHoweverLittleTheCacheShows(t *testing
 			s := scope{Reconciler: &Reconciler{Client: api, Live: api}, sj: hourly()}
 			found, foreign, err := s.ensure(t.Context(), seven)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(found.uid).To(Equal(made.UID))
+			g.Expect(found.made.uid).To(Equal(made.UID))
+			g.Expect(found.anew).To(BeFalse())
 			g.Expect(foreign).To(BeZero())
 			all := &batchv1alpha1.JobRunList{}
 			g.Expect(api.List(t.Context(), all)).To(Succeed())

@@ -39,6 +39,8 @@ type fired struct {
 type fire struct {
 	tick schedule.Tick
 	made product
+	// anew says that it was not there before.
+	anew bool
 }
 
 // fire makes sure that every tick that is to fire has made its product, in their order, up to the first that cannot.
@@ -50,38 +52,40 @@ func (s *scope) fire(ctx context.Context) fired {
 			f.failure = err
 			break
 		}
+		made.tick = tick
+		s.unrecorded.add(client.ObjectKeyFromObject(s.sj), made.made.entry())
 		f.foreign += foreign
-		f.made = append(f.made, fire{tick: tick, made: made})
+		f.made = append(f.made, made)
 	}
 	return f
 }
 
 // ensure returns what a tick has made, now or earlier, by whomever, and how many foreign objects are in its way.
-func (s *scope) ensure(ctx context.Context, tick time.Time) (product, int32, error) {
+func (s *scope) ensure(ctx context.Context, tick time.Time) (fire, int32, error) {
 	var kind string
 	for n := range int32(collisions + 1) {
 		object := newObject(s.sj, tick, n)
 		kind = productOf(object).kind
 		err := s.Client.Create(ctx, object)
 		if err == nil {
-			return productOf(object), n, nil
+			return fire{made: productOf(object), anew: true}, n, nil
 		}
 		if !apierrors.IsAlreadyExists(err) {
-			return product{}, 0, fmt.Errorf("%s %s could not be created: %w", kind, object.GetName(), err)
+			return fire{}, 0, fmt.Errorf("%s %s could not be created: %w", kind, object.GetName(), err)
 		}
 		there := blank(object)
 		if err := s.Live.Get(ctx, client.ObjectKeyFromObject(object), there); err != nil {
-			return product{}, 0, fmt.Errorf("reading %s %s, which exists already: %w", kind, object.GetName(), err)
+			return fire{}, 0, fmt.Errorf("reading %s %s, which exists already: %w", kind, object.GetName(), err)
 		}
 		switch existing := productOf(there); {
 		case !existing.isFireOf(s.sj, tick):
 		case existing.leaving(s.sj):
-			return product{}, 0, fmt.Errorf("%s %s belongs to an earlier ScheduledJob %s and is to be deleted with it; the tick waits for that", kind, object.GetName(), s.sj.Name)
+			return fire{}, 0, fmt.Errorf("%s %s belongs to an earlier ScheduledJob %s and is to be deleted with it; the tick waits for that", kind, object.GetName(), s.sj.Name)
 		default:
-			return existing, n, nil
+			return fire{made: existing}, n, nil
 		}
 	}
-	return product{}, 0, fmt.Errorf("%s %s could not be created: %w", kind, schedule.RunName(s.sj.Name, tick), errNamesTaken)
+	return fire{}, 0, fmt.Errorf("%s %s could not be created: %w", kind, schedule.RunName(s.sj.Name, tick), errNamesTaken)
 }
 
 // productName returns the name of what a tick makes when that many foreign objects have the names before it.

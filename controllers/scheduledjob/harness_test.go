@@ -41,6 +41,8 @@ type world struct {
 	born time.Time
 	// faults are what the reconciler's client does differently from the real one.
 	faults interceptor.Funcs
+	// sent is what the reconcilers have asked of the API server since counted.
+	sent *[]string
 }
 
 func newWorld(t *testing.T) *world {
@@ -119,7 +121,31 @@ func (w *world) reconciler() *Reconciler {
 	w.t.Helper()
 	faulty := interceptor.NewClient(w.api, w.faults)
 	cached := interceptor.NewClient(faulty, interceptor.Funcs{List: byIndex(w.t)})
-	return &Reconciler{Client: cached, Live: w.api, Self: w.leading(), Gate: open{}, Clock: w.clock}
+	return &Reconciler{Client: cached, Live: w.live(), Self: w.leading(), Gate: open{}, Clock: w.clock}
+}
+
+// counted notes what the managers ask of the API server from now on.
+func (w *world) counted() *[]string {
+	w.sent = &[]string{}
+	w.faults.Create = func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+		*w.sent = append(*w.sent, "create")
+		return c.Create(ctx, o, opts...)
+	}
+	w.faults.SubResourceUpdate = func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+		*w.sent = append(*w.sent, "record")
+		return c.SubResource(sub).Update(ctx, o, opts...)
+	}
+	return w.sent
+}
+
+// live reads past the cache.
+func (w *world) live() client.Reader {
+	return interceptor.NewClient(w.api, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		if w.sent != nil {
+			*w.sent = append(*w.sent, "read")
+		}
+		return c.Get(ctx, key, o, opts...)
+	}})
 }
 
 // leading is a process that leads.
@@ -176,7 +202,13 @@ func (w *world) pass() ctrl.Result {
 
 func (w *world) try() (ctrl.Result, error) {
 	w.t.Helper()
-	return w.reconciler().Reconcile(w.ctx, ctrl.Request{NamespacedName: w.key()})
+	return w.reconcile(w.reconciler())
+}
+
+// reconcile has a manager look at the ScheduledJob.
+func (w *world) reconcile(r *Reconciler) (ctrl.Result, error) {
+	w.t.Helper()
+	return r.Reconcile(w.ctx, ctrl.Request{NamespacedName: w.key()})
 }
 
 // quiet expects that a pass changes nothing.

@@ -5,6 +5,7 @@ package scheduledjob
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,7 +38,7 @@ func (s *scope) observe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, a := range s.sj.Status.Active {
+	for _, a := range slices.Concat(s.sj.Status.Active, s.unrecorded.of(client.ObjectKeyFromObject(s.sj))) {
 		if err := s.lookFor(ctx, f, a); err != nil {
 			return err
 		}
@@ -68,7 +69,7 @@ func (s *scope) listed(ctx context.Context) (*found, error) {
 	return f, nil
 }
 
-// lookFor reads live what is on record but not in the cache: it was made a moment ago, or a person deleted it.
+// lookFor reads live what is on record, or to be recorded, but not in the cache: it was made a moment ago, or a person deleted it.
 func (s *scope) lookFor(ctx context.Context, f *found, a batchv1alpha1.ActiveRun) error {
 	for _, o := range kinds() {
 		if f.uids[a.UID] {
@@ -78,7 +79,7 @@ func (s *scope) lookFor(ctx context.Context, f *found, a batchv1alpha1.ActiveRun
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:
-			return fmt.Errorf("reading %s/%s, which is on record as active: %w", s.sj.Namespace, a.Name, err)
+			return fmt.Errorf("reading %s/%s, which was made for a tick: %w", s.sj.Namespace, a.Name, err)
 		case o.GetUID() == a.UID:
 			f.add(o)
 		}

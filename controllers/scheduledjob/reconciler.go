@@ -6,16 +6,17 @@
 // What a tick makes is executed only if the status of its ScheduledJob names its UID, so creating it is no fire yet:
 // recording it is. That is one write, with the version of the ScheduledJob that was decided upon. Dying before it leaves a
 // run or group that waits; the next pass finds it, under its own name, and records it. What a tick replaces is asked to end
-// after that write; dying before it leaves a tick that is due and asks again. Nothing else is remembered, in memory or
-// elsewhere.
+// after that write; dying before it leaves a tick that is due and asks again. Nothing else is remembered, but for what
+// was made and not recorded so far, since the cache may not show it yet.
 //
 // One file a part: product.go says what a tick makes, observe.go reads, standing.go and decide.go decide (pure), fire.go
-// creates, record.go makes the new status (pure), halt.go asks what is replaced to end, expire.go deletes what has fired and
+// creates, rush.go says when that comes first for all that is due, record.go makes the new status (pure), halt.go asks what is replaced to end, expire.go deletes what has fired and
 // is to go.
 package scheduledjob
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -57,8 +58,12 @@ type Reconciler struct {
 	Self *incarnation.Self
 	// Gate keeps fires back at the start.
 	Gate Gate
-	// Clock is read once per reconcile.
+	// Clock is read once for all decisions of a reconcile.
 	Clock clock.PassiveClock
+
+	// underWay is how many ScheduledJobs are being looked at.
+	underWay   atomic.Int32
+	unrecorded unrecorded
 }
 
 // scope is one reconcile of one ScheduledJob: the time, read once, and what was found.
@@ -77,12 +82,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	sj := &batchv1alpha1.ScheduledJob{}
-	if err := r.Client.Get(ctx, req.NamespacedName, sj); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if !sj.DeletionTimestamp.IsZero() {
+	if err := r.Client.Get(ctx, req.NamespacedName, sj); client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, err
+	} else if err != nil || !sj.DeletionTimestamp.IsZero() {
+		r.unrecorded.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
+	r.underWay.Add(1)
+	defer r.underWay.Add(-1)
 	s := &scope{Reconciler: r, sj: sj, now: r.Clock.Now(), log: ctrl.LoggerFrom(ctx)}
 	result, err := s.pass(ctx)
 	// What is found at the start has a low priority, which it would keep for good: what is due would starve behind the rest.
@@ -112,6 +119,9 @@ func (s *scope) pass(ctx context.Context) (ctrl.Result, error) {
 		return ctrl.Result{}, err
 	}
 	fired := s.fire(ctx)
+	if s.recordLater(fired) {
+		return awaitEvent(), nil
+	}
 	if err := s.record(ctx, fired); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -150,5 +160,5 @@ func (s *scope) next() ctrl.Result {
 	if wake.IsZero() {
 		return ctrl.Result{}
 	}
-	return ctrl.Result{RequeueAfter: min(max(wake.Sub(s.now), time.Millisecond), farthest)}
+	return ctrl.Result{RequeueAfter: min(max(wake.Sub(s.Clock.Now()), time.Millisecond), farthest)} // the pass took its time
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/schedule"
@@ -25,11 +26,13 @@ func (s *scope) record(ctx context.Context, f fired) error {
 	next := s.sj.DeepCopy()
 	next.Status = s.plan.status(s.sj, f, s.now)
 	if equality.Semantic.DeepEqual(next.Status, s.sj.Status) {
+		s.unrecorded.forget(client.ObjectKeyFromObject(s.sj))
 		return nil
 	}
 	if err := s.Client.Status().Update(ctx, next); err != nil {
 		return fmt.Errorf("recording on ScheduledJob %s/%s: %w", s.sj.Namespace, s.sj.Name, err)
 	}
+	s.unrecorded.forget(client.ObjectKeyFromObject(next))
 	s.sj = next
 	for _, r := range s.plan.recorded(f) {
 		s.log.Info("fired", r.made.kind, r.made.object.GetName(), "tick", r.tick.Time.UTC().Format(time.RFC3339), "lateSeconds", int64(s.now.Sub(r.tick.Time).Seconds()), "skipped", r.tick.Skip)

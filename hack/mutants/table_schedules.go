@@ -114,6 +114,18 @@ func ofSchedules() []mutant {
 			pkg:   "./internal/creator", tests: []string{"TestWhatAScheduledJobSaysOfWhatWasMadeForItsTick"},
 		},
 		{
+			name:  "own-creations-are-forgotten",
+			rule:  "§7: a tick that has made its run fires, though the cache does not show it when the next one is due",
+			edits: in("controllers/scheduledjob/fire.go", "		s.unrecorded.add(client.ObjectKeyFromObject(s.sj), made.made.entry())\n", ""),
+			pkg:   "./controllers/scheduledjob", tests: []string{"TestInARushAFireIsRecordedByTheNextPass"},
+		},
+		{
+			name:  "records-a-forbidden-overlap-later",
+			rule:  "§7: only where overlap is allowed nothing can come between a fire and its record",
+			edits: in("controllers/scheduledjob/rush.go", "p.spec.Overlap != schedule.Forbid && ", ""),
+			pkg:   "./controllers/scheduledjob", tests: []string{"TestOnlyAFireThatNothingCanComeInBetweenIsRecordedLater"},
+		},
+		{
 			name:  "replaces-before-it-has-stopped",
 			rule:  "§7: Replace waits until what it replaces has stopped",
 			edits: in("internal/schedule/replace.go", "return spec.Overlap == Replace && active > 0 && spec.MaxQueued > 0", "return spec.Overlap == Replace && active > 1 && spec.MaxQueued > 0"),
