@@ -62,6 +62,7 @@ func (p *pass) swap(ctx context.Context, intents []batchv1alpha1.Intent, memory 
 		return err
 	}
 	err := p.queue.ledger.Swap(ctx, intents, memory)
+	p.queue.remember(p.queue.ledger.Memory())
 	if errors.Is(err, ledger.ErrLost) {
 		p.queue.ledger = nil
 	}

@@ -69,6 +69,7 @@ type Dispatcher struct {
 	Options
 	registry
 	wakes        wakes
+	shows        wakes
 	holds        wakes
 	reservations wakes
 	// starts bounds how many works are begun at once.
@@ -88,6 +89,7 @@ func (d *Dispatcher) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := d.ready(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
+	defer d.shows.wake(req.NamespacedName)
 	jq := &batchv1alpha1.JobQueue{}
 	err := d.Client.Get(ctx, req.NamespacedName, jq)
 	if client.IgnoreNotFound(err) != nil {
@@ -107,25 +109,19 @@ func (d *Dispatcher) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // soon is when a queue is looked at again after a conflict.
 const soon = 200 * time.Millisecond
 
-// work is what a pass does: clear up, admit, show.
+// work is what a pass does: clear up, admit.
 func (p *pass) work(ctx context.Context, jq *batchv1alpha1.JobQueue, exists bool) error {
-	if p.queue != nil {
-		if err := p.clear(ctx); err != nil {
-			return err
-		}
-	}
-	switch {
-	case p.queue == nil && !exists:
+	if p.queue == nil {
 		return nil
-	case !exists:
-		return p.missing(ctx, p.queue)
-	case p.queue != nil:
-		p.queue.exists()
-		if err := p.admit(ctx, jq); err != nil {
-			return err
-		}
 	}
-	return p.show(ctx, jq)
+	if err := p.clear(ctx); err != nil {
+		return err
+	}
+	if !exists {
+		return p.missing(ctx, p.queue)
+	}
+	p.queue.exists()
+	return p.admit(ctx, jq)
 }
 
 // ready waits until this process leads, every orphan was evaluated and the picture of the queues is complete.

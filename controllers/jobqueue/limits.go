@@ -73,17 +73,15 @@ func (d *Dispatcher) leadingSince() time.Time {
 	return d.since
 }
 
-// book is what the ledger of the queue remembers, nothing before this process has taken the queue over.
-func (q *queue) book() admission.Book {
-	if q.ledger == nil {
-		return admission.Book{}
-	}
-	m := q.ledger.Memory()
+// remember keeps what the ledger of the queue remembers where decisions find it.
+func (q *queue) remember(m ledger.Memory) {
 	b := admission.Book{DirectInRow: int(m.DirectInRow)}
 	for _, a := range m.RecentAdmissions {
 		b.Recent = append(b.Recent, admission.Admitted{At: a.At.Time, Count: int(a.Count)})
 	}
-	return b
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.book = b
 }
 
 // memory is the book as the ledger stores it.

@@ -61,7 +61,7 @@ func (p *pass) waiting(jq *batchv1alpha1.JobQueue) []batchv1alpha1.WaitingEntry 
 	limits := p.limits(jq)
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
-	book := p.queue.book()
+	book := p.queue.book
 	next := admission.Next(p.queue.model, limits, book, p.now, nextShown)
 	if len(next) == 0 {
 		return nil

@@ -30,8 +30,7 @@ type pass struct {
 	queue *queue
 	now   time.Time
 	log   logr.Logger
-	due   time.Duration    // when to look again; zero: never
-	held  admission.Reason // why the first of those that wait waits; empty: none does
+	due   time.Duration // when to look again; zero: never
 }
 
 // clear sees to what is left of earlier passes: claims without an answer, and the work of deleted runs.
@@ -72,8 +71,8 @@ func (p *pass) admit(ctx context.Context, jq *batchv1alpha1.JobQueue) error {
 func (p *pass) decide(l admission.Limits) admission.Decision {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
-	d := admission.Decide(p.queue.model, l, p.queue.book(), p.now, batch)
-	p.held = d.Held
+	d := admission.Decide(p.queue.model, l, p.queue.book, p.now, batch)
+	p.queue.held = d.Held
 	return d
 }
 
@@ -157,6 +156,7 @@ func (p *pass) takeover(ctx context.Context) error {
 		return err
 	}
 	p.queue.ledger = l
+	p.queue.remember(l.Memory())
 	return nil
 }
 

@@ -46,13 +46,14 @@ type queue struct {
 
 	reservations map[types.UID]string // the names of those that wait
 
-	past past // for estimates
+	past past             // for estimates
+	book admission.Book   // what the ledger remembers; nothing before this process has taken the queue over
+	held admission.Reason // why the first of those that wait waits; empty: none does
 
 	unresolved map[types.UID]ticket // claims without an answer
 
-	// What follows is used by the reconcile of the queue alone.
-	ledger  *ledger.Ledger
-	shownAt time.Time // of the last write of the JobQueue's status
+	ledger  *ledger.Ledger // used by the reconcile of the queue alone
+	shownAt time.Time      // when the JobQueue's status was seen to last; used by the reconcile of that alone
 }
 
 // find returns the picture of a queue, nil if nothing is known of it.

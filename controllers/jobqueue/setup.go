@@ -37,15 +37,28 @@ func (d *Dispatcher) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	if err := mgr.Add(manager.RunnableFunc(d.lead)); err != nil {
 		return err
 	}
-	return ctrl.NewControllerManagedBy(mgr).
+	err := ctrl.NewControllerManagedBy(mgr).
 		Named("jobqueue").
 		For(&batchv1alpha1.JobQueue{}).
 		WatchesRawSource(d.wakes.source()).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: 16,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](5*time.Millisecond, maxBackoff),
-		}).
+		WithOptions(options(16)).
 		Complete(ending.Orderly(d))
+	if err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("jobqueue-status").
+		WatchesRawSource(d.shows.source()).
+		WithOptions(options(4)).
+		Complete(ending.Orderly(shower{d}))
+}
+
+// options are those of a controller that works on so many queues at once.
+func options(atOnce int) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: atOnce,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](5*time.Millisecond, maxBackoff),
+	}
 }
 
 // Holds is the event source of runs that the dispatcher has something to tell about: their queue does not exist or can never

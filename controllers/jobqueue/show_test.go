@@ -108,6 +108,18 @@ func TestAStatusThatCannotBeWrittenIsAnErrorUnlessSomebodyElseWroteIt(t *testing
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
+func TestWhatPeopleSeeOfAQueueKeepsNothingFromBeingAdmitted(t *testing.T) {
+	g := NewWithT(t)
+	b := begin(t, aQueue(1), aRun("a"))
+	b.always("status main", func(func() error) error { return errLost })
+	b.sync()
+	_, err := b.d.Reconcile(t.Context(), request(mainKey))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(b.running()).To(Equal([]string{"a"}))
+	g.Expect(b.times("status main")).To(BeZero(), "that is the business of another controller")
+	g.Expect(b.d.shows.early).To(HaveKey(mainKey), "which is told")
+}
+
 func TestADirectReservationGetsTheNextSlotAndRunsWaitBehindIt(t *testing.T) {
 	g := NewWithT(t)
 	b := begin(t, aQueue(1), aRun("a"))
