@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -22,7 +23,7 @@ import (
 	"reprise.dev/reprise/internal/operator"
 )
 
-// Bench is what one row measures with: a control plane of its own, which its repetitions share.
+// Bench is what a row measures with: a control plane, which its repetitions share.
 type Bench struct {
 	// Plane is the control plane.
 	Plane *controlplane.Plane
@@ -30,19 +31,20 @@ type Bench struct {
 	Client client.WithWatch
 	// Upstream answers the calls of HTTP work.
 	Upstream *Upstream
-	// Shared is what Setup leaves to the repetitions.
+	// Shared is what Plane.Setup leaves to the repetitions.
 	Shared any
 
 	manager  string // the built manager
+	process  string // what the raw writer calls itself in what it writes
 	progress io.Writer
 	serial   atomic.Int64
 	ends     []func()
 }
 
-// open starts the control plane of a row.
-func open(ctx context.Context, row Row, manager string, progress io.Writer) (*Bench, error) {
+// open starts a control plane and makes it ready.
+func open(ctx context.Context, want Plane, manager string, progress io.Writer) (*Bench, error) {
 	plane, err := controlplane.Start(ctx, controlplane.Options{
-		ControllerManager: row.Kubernetes,
+		ControllerManager: want.Kubernetes,
 		CRDDirs:           []string{"config/crd/bases"}, Fsync: true, Progress: progress,
 		// A priority level would bound how many requests are served at once, of the raw writer as of the manager.
 		APIServerArgs: []string{"--enable-priority-and-fairness=false", "--max-requests-inflight=0", "--max-mutating-requests-inflight=0"},
@@ -50,9 +52,18 @@ func open(ctx context.Context, row Row, manager string, progress io.Writer) (*Be
 	if err != nil {
 		return nil, err
 	}
-	b := &Bench{Plane: plane, Upstream: NewUpstream(), manager: manager, progress: progress}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, errors.Join(err, plane.Stop())
+	}
+	b := &Bench{Plane: plane, Upstream: NewUpstream(), manager: manager, process: host + "_" + uuid.NewString(), progress: progress}
 	if b.Client, err = newClient(plane.Config()); err != nil {
 		return nil, errors.Join(err, b.close())
+	}
+	if want.Setup != nil {
+		if err := want.Setup(ctx, b); err != nil {
+			return nil, errors.Join(fmt.Errorf("preparing: %w", err), b.close())
+		}
 	}
 	return b, nil
 }
@@ -62,7 +73,7 @@ func newClient(config *rest.Config) (client.WithWatch, error) {
 	return client.NewWithWatch(config, client.Options{Scheme: operator.Scheme()})
 }
 
-// OnClose has something ended when the row is.
+// OnClose has something ended before the control plane is.
 func (b *Bench) OnClose(end func()) { b.ends = append(b.ends, end) }
 
 func (b *Bench) close() error {
@@ -98,7 +109,7 @@ func Until(ctx context.Context, what string, done func() (bool, error)) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("waiting until %s: %w", what, ctx.Err())
+			return fmt.Errorf("waiting until %s: %w", what, context.Cause(ctx))
 		}
 	}
 }

@@ -4,13 +4,12 @@ package main
 
 import (
 	"context"
-	"math"
 	"time"
 )
 
 // memoryFigures are what a waiting run costs in the manager, beside what it is for the API server.
 func memoryFigures() []Figure {
-	most := depths[len(depths)-1]
+	most := deepest
 	grown := func(name string) func(sides map[string]Sample) float64 {
 		return func(sides map[string]Sample) float64 {
 			return (sides[depthSide(most)][name] - sides[depthSide(0)]["resident"]) / float64(most)
@@ -29,13 +28,8 @@ func memoryFigures() []Figure {
 	}
 }
 
-const (
-	// settleFor is how long the resident memory has to stay what it is, and settleMost how long that is waited for.
-	settleFor  = 4 * time.Second
-	settleMost = 20 * time.Second
-	// settleSlack is how much less it may become meanwhile.
-	settleSlack = 0.01
-)
+// settle is how long after its start the manager has given back what it needed for it: it does so for the last time after 30 s.
+const settle = 32 * time.Second
 
 // worked enters the manager's resident memory after work, garbage included.
 func (d *deep) worked(ctx context.Context) error {
@@ -44,33 +38,14 @@ func (d *deep) worked(ctx context.Context) error {
 	return err
 }
 
-// memory enters the manager's resident memory: once the list of the start has been collected and given back, which takes
-// some seconds.
+// memory enters the manager's resident memory once it has settled.
 func (d *deep) memory(ctx context.Context) (err error) {
 	if d.waiting > 0 {
-		if d.sample["stored"], err = d.stored(ctx, d.Bench); err != nil {
+		if d.sample["stored"], err = d.Stored(ctx, d.run(d.Bench, d.made-1)); err != nil {
 			return err
 		}
 	}
-	look := time.NewTicker(time.Second) // each look makes garbage in the manager
-	defer look.Stop()
-	started, least, since := time.Now(), math.Inf(1), time.Now()
-	for {
-		usage, err := d.manager.Usage(ctx)
-		if err != nil {
-			return err
-		}
-		if usage.Resident < least*(1-settleSlack) {
-			least, since = usage.Resident, time.Now()
-		}
-		d.sample["resident"] = usage.Resident
-		if time.Since(since) >= settleFor || time.Since(started) >= settleMost {
-			return nil
-		}
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	usage, err := d.manager.UsageAfter(ctx, settle)
+	d.sample["resident"] = usage.Resident
+	return err
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // Kubernetes is a kube-controller-manager as a process of its own, with some of its controllers: Kubernetes' own way to do what
-// is measured. Row.Kubernetes runs one as long as the control plane; this one runs as long as its side is measured.
+// is measured. Plane.Kubernetes runs one as long as the control plane; this one runs as long as its side is measured.
 type Kubernetes struct {
 	processes *controlplane.Processes
 	dir       string

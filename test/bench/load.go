@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/epoch"
 	"reprise.dev/reprise/internal/retry"
 	"reprise.dev/reprise/internal/run"
 )
@@ -51,6 +52,9 @@ func (b *Bench) Queue(ctx context.Context, namespace string, limit int32, change
 	return b.Client.Create(ctx, q)
 }
 
+// suspended makes a queue that admits nothing yet.
+func suspended(q *batchv1alpha1.JobQueue) { q.Spec.Suspend = true }
+
 // HTTPRun is a run that makes one call that does nothing, and is not tried again.
 func (b *Bench) HTTPRun(namespace string, i int) *batchv1alpha1.JobRun {
 	r := &batchv1alpha1.JobRun{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("run-%06d", i)}}
@@ -64,13 +68,17 @@ func (b *Bench) Submit(ctx context.Context, namespace string, n, atOnce int) err
 	return Parallel(ctx, n, atOnce, func(ctx context.Context, i int) error { return b.Client.Create(ctx, b.HTTPRun(namespace, i)) })
 }
 
-// Claim makes the write with which a manager gives a run its slot: the same bytes, without the rules and the fence.
+// Claim makes the write with which a manager gives a run its slot: as many bytes, without the rules and the fence.
 func (b *Bench) Claim(ctx context.Context, r *batchv1alpha1.JobRun) error {
 	now := time.Now()
 	deadline := now.Add(5 * time.Minute)
-	stamp := &batchv1alpha1.Incarnation{ID: "raw_" + string(r.UID), Epoch: "1"}
-	run.Claim{Incarnation: stamp, Deadline: &deadline}.Apply(r, now)
+	run.Claim{Incarnation: b.stamp(epoch.New(now, 0)), Deadline: &deadline}.Apply(r, now)
 	return b.Client.Status().Update(ctx, r)
+}
+
+// stamp is one of as many bytes as that of a manager of this machine that is told to be alone.
+func (b *Bench) stamp(of epoch.Epoch) *batchv1alpha1.Incarnation {
+	return &batchv1alpha1.Incarnation{ID: b.process, Epoch: of.String(), Alone: true}
 }
 
 // Finish makes the write with which a manager records the end of a run.

@@ -81,24 +81,57 @@ func benchmark(ctx context.Context, args []string, out, progress io.Writer) erro
 	if len(rows) == 0 {
 		return fmt.Errorf("-rows is %q: there is no such row", o.rows)
 	}
+	begun := time.Now()
 	manager, remove, err := buildManager(ctx)
 	if err != nil {
 		return err
 	}
 	defer remove()
-	report := newReport(time.Now())
+	report := newReport(begun)
 	var failed error
+	for len(rows) > 0 {
+		n := sharing(rows)
+		failed = errors.Join(failed, o.session(ctx, rows[:n], manager, progress, report))
+		rows = rows[n:]
+	}
+	report.Total = time.Since(begun).Seconds()
+	return errors.Join(failed, report.tell(o, ranges, out))
+}
+
+// sharing is how many of the first rows share a control plane.
+func sharing(rows []Row) int {
+	alone := func(row Row) bool { return row.Plane == nil || row.Plane != rows[0].Plane }
+	if others := slices.IndexFunc(rows[1:], alone); others >= 0 {
+		return 1 + others
+	}
+	return len(rows)
+}
+
+// session measures rows on one control plane, and enters them in the report. A row that fails leaves the others be.
+func (o options) session(ctx context.Context, rows []Row, manager string, progress io.Writer, report *Report) (err error) {
+	begun := time.Now()
+	var plane Plane
+	if shared := rows[0].Plane; shared != nil {
+		plane = *shared
+	}
+	b, err := open(ctx, plane, manager, progress)
+	if err != nil {
+		return fmt.Errorf("%s: %w", rows[0].Name, err)
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
 	for _, row := range rows {
 		_, _ = fmt.Fprintf(progress, "== %s: %s\n", row.Name, row.About)
-		samples, err := measure(ctx, row, o.repeats, manager, progress)
-		if err == nil {
-			err = report.add(row, samples)
+		samples, failed := alternate(ctx, b, row.Sides, row.repeats(o.repeats, o.long))
+		if failed == nil {
+			failed = report.add(row, samples)
 		}
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", row.Name, err))
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", row.Name, failed))
 		}
+		report.Seconds[row.Name] = time.Since(begun).Seconds()
+		begun = time.Now()
 	}
-	return errors.Join(failed, report.tell(o, ranges, out))
+	return err
 }
 
 // tell prints the table, keeps the figures and checks them.
@@ -123,24 +156,6 @@ func (r *Report) tell(o options, ranges map[string]*Goal, out io.Writer) error {
 		worse = errors.Join(worse, errors.New(w))
 	}
 	return worse
-}
-
-// measure has all repetitions of a row, its sides in turn.
-func measure(ctx context.Context, row Row, repeats int, manager string, progress io.Writer) (samples map[string][]Sample, err error) {
-	b, err := open(ctx, row, manager, progress)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, b.close()) }()
-	if row.Setup != nil {
-		if err := row.Setup(ctx, b); err != nil {
-			return nil, fmt.Errorf("preparing: %w", err)
-		}
-	}
-	if row.Repeats > 0 {
-		repeats = min(repeats, row.Repeats)
-	}
-	return alternate(ctx, b, row.Sides, repeats)
 }
 
 // alternate measures each side so often, in turn.

@@ -50,6 +50,51 @@ func TestARowEndsWithTheFirstErrorWhichNamesItsSideAndRepetition(t *testing.T) {
 	}
 }
 
+func TestOnlyNeighboursWithTheSameControlPlaneShareIt(t *testing.T) {
+	a, b := &Plane{}, &Plane{}
+	for name, c := range map[string]struct {
+		planes []*Plane
+		want   int
+	}{
+		"one row":                  {[]*Plane{a}, 1},
+		"all have the same":        {[]*Plane{a, a, a}, 3},
+		"the third has another":    {[]*Plane{a, a, b, a}, 2},
+		"the second has none":      {[]*Plane{a, nil, a}, 1},
+		"each has one of its own":  {[]*Plane{nil, nil}, 1},
+		"the first one of its own": {[]*Plane{nil, a, a}, 1},
+		"the last one of its own":  {[]*Plane{a, a, nil}, 2},
+		"two that are made alike":  {[]*Plane{a, b}, 1},
+	} {
+		var rows []Row
+		for _, p := range c.planes {
+			rows = append(rows, Row{Plane: p})
+		}
+		if got := sharing(rows); got != c.want {
+			t.Errorf("%s: %d share it, not %d", name, got, c.want)
+		}
+	}
+}
+
+func TestAShortRowIsMeasuredAsOftenAsAskedForWithTheLongOnes(t *testing.T) {
+	for name, c := range map[string]struct {
+		row        Row
+		asked      int
+		full       bool
+		repetition int
+	}{
+		"no bound":                    {Row{}, 5, false, 5},
+		"a bound":                     {Row{Repeats: 2}, 5, false, 2},
+		"less than the bound":         {Row{Repeats: 2}, 1, false, 1},
+		"a bound, with the long rows": {Row{Repeats: 2}, 5, true, 5},
+		"the bound of a long row":     {Row{Repeats: 2, Long: true}, 5, true, 2},
+		"a long row without one":      {Row{Long: true}, 5, true, 5},
+	} {
+		if got := c.row.repeats(c.asked, c.full); got != c.repetition {
+			t.Errorf("%s: %d times, not %d", name, got, c.repetition)
+		}
+	}
+}
+
 func TestArgumentsThatMeasureNothingAreRefused(t *testing.T) {
 	for _, args := range [][]string{
 		{"-repeats", "0"},

@@ -75,6 +75,19 @@ func (m *Manager) Ready(ctx context.Context) error {
 	})
 }
 
+// while returns a context that ends with the process, too: for whoever waits for something that only the manager does.
+func (m *Manager) while(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-m.processes.Ended():
+			cancel(m.processes.Err())
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
 // Stop ends the process.
 func (m *Manager) Stop() error { return errors.Join(m.processes.KillAll(), os.RemoveAll(m.dir)) }
 

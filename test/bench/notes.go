@@ -17,7 +17,7 @@ import (
 // Notes are when things happened in a namespace, each once for an object, as a watch told of them: what the API server stores
 // has whole seconds only.
 type Notes struct {
-	watch  watch.Interface
+	tail   *Tail
 	counts func(watch.Event) bool
 	seen   map[types.UID]bool
 	times  []time.Time
@@ -25,16 +25,11 @@ type Notes struct {
 
 // Note begins to note. The API server keeps what happens for Collect.
 func (b *Bench) Note(ctx context.Context, list client.ObjectList, namespace string, counts func(watch.Event) bool) (*Notes, error) {
-	now := &metav1.PartialObjectMetadataList{}
-	now.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMapList"}) // a few; any list tells what is now
-	if err := b.Client.List(ctx, now, client.InNamespace(namespace)); err != nil {
-		return nil, err
-	}
-	w, err := b.Client.Watch(ctx, list, client.InNamespace(namespace), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: now.ResourceVersion}})
+	tail, err := b.Tail(ctx, list, namespace)
 	if err != nil {
 		return nil, err
 	}
-	return &Notes{watch: w, counts: counts, seen: map[types.UID]bool{}}, nil
+	return &Notes{tail: tail, counts: counts, seen: map[types.UID]bool{}}, nil
 }
 
 // metadataOf is a list of a kind of which only the metadata are sent: it costs the same whatever the kind.
@@ -44,22 +39,23 @@ func metadataOf(kind schema.GroupVersionKind) client.ObjectList {
 	return list
 }
 
-// created counts new objects.
-func created(e watch.Event) bool { return e.Type == watch.Added }
+// created counts objects that are new since a whole second.
+func created(since time.Time) func(watch.Event) bool {
+	return func(e watch.Event) bool {
+		o, ok := e.Object.(client.Object)
+		return ok && e.Type == watch.Added && !o.GetCreationTimestamp().Time.Before(since)
+	}
+}
 
 // Collect waits until something has happened to n objects, and returns how many milliseconds after a time.
 func (n *Notes) Collect(ctx context.Context, objects int, after time.Time) ([]float64, error) {
-	defer n.watch.Stop()
+	defer n.tail.Stop()
 	for len(n.times) < objects {
-		select {
-		case e, open := <-n.watch.ResultChan():
-			if !open {
-				return nil, errWatchEnded
-			}
-			n.note(e, time.Now())
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%d of %d happened: %w", len(n.times), objects, ctx.Err())
+		e, err := n.tail.Next(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%d of %d happened: %w", len(n.times), objects, err)
 		}
+		n.note(e, time.Now())
 	}
 	var late []float64
 	for _, t := range n.times {

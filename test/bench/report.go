@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -24,6 +25,10 @@ type Report struct {
 	CPUs    int       `json:"cpus"`
 	System  string    `json:"system"`
 	Results []Result  `json:"results"`
+	// Seconds is how long each row took, by its name; the first one that uses a control plane has the time to make that ready.
+	// Total has the building of the manager, too.
+	Seconds map[string]float64 `json:"seconds"`
+	Total   float64            `json:"total"`
 }
 
 // Result is one figure over all repetitions.
@@ -39,7 +44,7 @@ type Result struct {
 
 // newReport is one without results.
 func newReport(now time.Time) *Report {
-	return &Report{Version: version.String(), At: now.UTC().Truncate(time.Second), CPUs: runtime.NumCPU(), System: system()}
+	return &Report{Version: version.String(), At: now.UTC().Truncate(time.Second), CPUs: runtime.NumCPU(), System: system(), Seconds: map[string]float64{}}
 }
 
 // add enters a row: samples by side, one for each repetition. A figure that is no number, such as a ratio to nothing, is left out
@@ -77,7 +82,15 @@ func (r *Report) table(out io.Writer) error {
 		}
 		_, _ = fmt.Fprintln(w, strings.Join([]string{x.Figure, short(x.Median), short(x.Least), short(x.Most), x.Unit, goal, met, x.About}, "\t"))
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	var rows []string
+	for _, row := range slices.Sorted(maps.Keys(r.Seconds)) {
+		rows = append(rows, fmt.Sprintf("%s %.0f s", row, r.Seconds[row]))
+	}
+	_, err := fmt.Fprintf(out, "It took %.0f s: %s.\n", r.Total, strings.Join(rows, ", "))
+	return err
 }
 
 // String is "≥ 0.8" or "≤ 2.5".

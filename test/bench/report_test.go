@@ -61,7 +61,9 @@ func TestAFigureThatIsNoNumberIsAnErrorAndTheOthersAreKept(t *testing.T) {
 
 func TestTheTableSaysWhichGoalsAreMetAndWhichAreMissed(t *testing.T) {
 	var out bytes.Buffer
-	if err := raced(t).table(&out); err != nil {
+	r := raced(t)
+	r.Seconds, r.Total = map[string]float64{"rally": 90.2, "race": 12.6}, 120
+	if err := r.table(&out); err != nil {
 		t.Fatal(err)
 	}
 	want := [][]string{
@@ -69,6 +71,7 @@ func TestTheTableSaysWhichGoalsAreMetAndWhichAreMissed(t *testing.T) {
 		strings.Fields("race/ratio 3 2 6 ratio ≥ 2 met hare against tortoise"),
 		strings.Fields("race/naps 2 2 3 naps ≤ 1 missed naps"),
 		strings.Fields("race/tortoise 5 5 20.0 m/s tortoise"),
+		strings.Fields("It took 120 s: race 13 s, rally 90 s."),
 	}
 	var got [][]string
 	for line := range strings.Lines(out.String()) {
@@ -112,6 +115,7 @@ func TestThreeDigitsArePrinted(t *testing.T) {
 
 func TestAReportIsReadAsItWasWritten(t *testing.T) {
 	r := raced(t)
+	r.Seconds["race"], r.Total = 12.6, 120
 	var file bytes.Buffer
 	if err := r.write(&file); err != nil {
 		t.Fatal(err)
@@ -120,7 +124,7 @@ func TestAReportIsReadAsItWasWritten(t *testing.T) {
 	if err := json.Unmarshal(file.Bytes(), &read); err != nil {
 		t.Fatal(err)
 	}
-	if len(read.Results) != 3 || read.Results[0].Median != 3 || read.Results[0].Goal.String() != "≥ 2" || read.Results[2].Goal != nil || !read.At.Equal(r.At) {
+	if len(read.Results) != 3 || read.Results[0].Median != 3 || read.Results[0].Goal.String() != "≥ 2" || read.Results[2].Goal != nil || !read.At.Equal(r.At) || read.Seconds["race"] != 12.6 || read.Total != 120 {
 		t.Errorf("read %+v", read)
 	}
 }

@@ -12,16 +12,31 @@ type Row struct {
 	About string
 	// Long leaves the row to -full.
 	Long bool
-	// Repeats is how often each side is measured at most; 0: as often as -repeats says.
+	// Repeats is how often each side is measured at most, for a row that is not Long without -full; 0: as often as -repeats says.
 	Repeats int
-	// Kubernetes starts the control plane with kube-controller-manager's Job controller, garbage collector and the like.
-	Kubernetes bool
-	// Setup prepares what all repetitions share, such as 100,000 runs; may be nil.
-	Setup func(ctx context.Context, b *Bench) error
+	// Plane is the control plane on which the row is measured; nil: one of its own, with nothing on it. Rows that stand one after
+	// the other with the same one share it.
+	Plane *Plane
 	// Sides are measured in this order, and in the reverse order in every other repetition.
 	Sides []Side
 	// Figures are made of what the sides return, and printed in this order.
 	Figures []Figure
+}
+
+// Plane is how a control plane is made ready.
+type Plane struct {
+	// Kubernetes starts it with kube-controller-manager's Job controller, garbage collector and the like.
+	Kubernetes bool
+	// Setup prepares what is shared on it, such as 100,000 runs; may be nil.
+	Setup func(ctx context.Context, b *Bench) error
+}
+
+// repeats is how often each side is measured, of so often as was asked for.
+func (r *Row) repeats(asked int, full bool) int {
+	if r.Repeats == 0 || full && !r.Long {
+		return asked
+	}
+	return min(asked, r.Repeats)
 }
 
 // Side is one of the things that are compared.
@@ -85,15 +100,16 @@ func Rows() []Row {
 		turnaround(),
 		jobPath(),
 		cost(),
-		idle(),
-		depth(),
 		recovery(),
-		recoveryOfTenThousand(),
-		restart(),
-		manyPods(),
 		skew(),
+		idle(),
+		recoveryOfTenThousand(),
 		skewDefaults(),
 		skewOfMany(),
+		depth(),
+		interactive(),
+		restart(),
 		skewWithBacklog(),
+		manyPods(),
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"time"
 
-	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/fakekubelet"
 )
 
@@ -23,10 +22,10 @@ const (
 // cost counts what the manager asks of the API server and of its processor, Events included, until it asks nothing more.
 func cost() Row {
 	return Row{
-		Name:       "cost",
-		About:      "What do a run, a fire and doing nothing cost?",
-		Repeats:    2, // it counts, so there is hardly a spread
-		Kubernetes: true,
+		Name:    "cost",
+		About:   "What do a run, a fire and doing nothing cost?",
+		Repeats: 2, // it counts, so there is hardly a spread
+		Plane:   &Plane{Kubernetes: true},
 		Sides: []Side{
 			{Name: "http", Measure: costAtOneTime},
 			{Name: "turn", Measure: costOneByOne},
@@ -171,7 +170,7 @@ func (b *Bench) scheduled(ctx context.Context, n int, rule string) (namespace st
 	if err != nil {
 		return "", nil, err
 	}
-	if err := b.Queue(ctx, ns, 1, func(q *batchv1alpha1.JobQueue) { q.Spec.Suspend = true }); err != nil {
+	if err := b.Queue(ctx, ns, 1, suspended); err != nil {
 		return "", nil, err
 	}
 	if m, err = b.Manage(ctx, ns); err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -18,26 +19,21 @@ const (
 	depthReservations = 100
 )
 
-// depths are how many runs wait, the least first.
-var depths = []int{1_000, 10_000, 100_000}
-
 // depth asks whether a long queue makes anything slow or large. All depths are there at once, in namespaces of their own, so
 // that the API server is the same for all of them.
 func depth() Row {
 	return Row{
-		Name:    "depth",
-		About:   "What do an admission, a fire, a reservation and a byte of memory cost when 1,000, 10,000 and 100,000 runs wait?",
-		Long:    true,
-		Repeats: 3,
-		Setup:   loadDepth,
+		Name:  "depth",
+		About: "What do an admission, a fire, a reservation and a byte of memory cost when 1,000, 10,000 and 100,000 runs wait?",
+		Long:  true,
+		Plane: stocked,
 		Sides: []Side{
-			{Name: "raw", Measure: twoWrites},
-			{Name: depthSide(0), Measure: memoryAt(0)},
+			{Name: depthSide(0), Measure: memoryOfNothing},
 			{Name: depthSide(depths[0]), Measure: costAt(depths[0])},
 			{Name: depthSide(depths[1]), Measure: costAt(depths[1])},
 			{Name: depthSide(depths[2]), Measure: costAt(depths[2])},
 		},
-		Figures: append(append(flat("admission"), append(flat("fire"), flat("reservation")...)...), append(memoryFigures(), interactiveFigures()...)...),
+		Figures: slices.Concat(flat("admission"), flat("fire"), flat("reservation"), memoryFigures()),
 	}
 }
 
@@ -56,27 +52,6 @@ func flat(what string) []Figure {
 	}
 }
 
-// depthShared is what Setup leaves to the repetitions.
-type depthShared struct {
-	turnstile *Turnstile
-	stocks    map[int]*stock
-}
-
-func loadDepth(ctx context.Context, b *Bench) error {
-	shared := &depthShared{turnstile: NewTurnstile(), stocks: map[int]*stock{}}
-	b.Shared = shared
-	b.OnClose(shared.turnstile.Close)
-	for _, waiting := range append([]int{0}, depths...) {
-		b.Logf("loading %d runs", waiting)
-		s, err := newStock(ctx, b, waiting, shared.turnstile.URL())
-		if err != nil {
-			return err
-		}
-		shared.stocks[waiting] = s
-	}
-	return nil
-}
-
 // deep is one repetition at one depth, with a manager that has seen the queue.
 type deep struct {
 	*Bench
@@ -88,11 +63,11 @@ type deep struct {
 
 // withManager has f measure at a depth, and ends its manager.
 func withManager(ctx context.Context, b *Bench, waiting int, f func(ctx context.Context, d *deep) error) (sample Sample, err error) {
-	shared, ok := b.Shared.(*depthShared)
-	if !ok {
-		return nil, errors.New("the runs were not loaded")
+	s, turnstile, err := b.restored(ctx, waiting)
+	if err != nil {
+		return nil, err
 	}
-	d := &deep{Bench: b, stock: shared.stocks[waiting], turnstile: shared.turnstile, sample: Sample{}}
+	d := &deep{Bench: b, stock: s, turnstile: turnstile, sample: Sample{}}
 	if err := d.blank(ctx, b); err != nil {
 		return nil, err
 	}
@@ -100,6 +75,8 @@ func withManager(ctx context.Context, b *Bench, waiting int, f func(ctx context.
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.manager.Stop()) }()
+	ctx, cancel := d.manager.while(ctx)
+	defer cancel()
 	if err := d.seen(ctx, b, d.manager); err != nil {
 		return nil, err
 	}
@@ -107,32 +84,25 @@ func withManager(ctx context.Context, b *Bench, waiting int, f func(ctx context.
 	return d.sample, f(ctx, d)
 }
 
-func memoryAt(waiting int) func(context.Context, *Bench) (Sample, error) {
-	return func(ctx context.Context, b *Bench) (Sample, error) {
-		return withManager(ctx, b, waiting, func(ctx context.Context, d *deep) error { return d.memory(ctx) })
-	}
+func memoryOfNothing(ctx context.Context, b *Bench) (Sample, error) {
+	return withManager(ctx, b, 0, func(ctx context.Context, d *deep) error { return d.memory(ctx) })
 }
 
 func costAt(waiting int) func(context.Context, *Bench) (Sample, error) {
 	return func(ctx context.Context, b *Bench) (Sample, error) {
-		sample, err := withManager(ctx, b, waiting, func(ctx context.Context, d *deep) error {
-			if waiting == depths[len(depths)-1] {
+		return withManager(ctx, b, waiting, func(ctx context.Context, d *deep) error {
+			if waiting == deepest {
 				if err := d.memory(ctx); err != nil {
 					return err
 				}
 			}
-			for _, measure := range []func(context.Context) error{d.fires, d.admissions, d.reservations, d.worked, d.drain} {
+			for _, measure := range []func(context.Context) error{d.fires, d.occupy, d.admissions, d.reservations, d.worked} {
 				if err := measure(ctx); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
-		if err != nil {
-			return nil, err
-		}
-		shared := b.Shared.(*depthShared) //nolint:errcheck // withManager has seen it
-		return sample, shared.stocks[waiting].restore(ctx, b)
 	}
 }
 
@@ -156,14 +126,17 @@ func (d *deep) cost(ctx context.Context, what string, n int, f func() ([]float64
 	return times, nil
 }
 
-// admissions measures how long the queue's only slot stays empty between two runs. The last one keeps it.
-func (d *deep) admissions(ctx context.Context) error {
+// occupy has a run take the queue's only slot.
+func (d *deep) occupy(ctx context.Context) error {
 	if err := d.Resume(ctx, d.namespace); err != nil {
 		return err
 	}
-	if _, err := d.turnstile.Arrive(ctx); err != nil {
-		return err
-	}
+	_, err := d.turnstile.Arrive(ctx)
+	return err
+}
+
+// admissions measures how long that slot stays empty between two runs. The last one keeps it.
+func (d *deep) admissions(ctx context.Context) error {
 	_, err := d.cost(ctx, "admission", depthAdmissions, func() (gaps []float64, err error) {
 		for range depthAdmissions {
 			went, err := d.turnstile.Pass(ctx)
@@ -179,20 +152,6 @@ func (d *deep) admissions(ctx context.Context) error {
 		return gaps, nil
 	})
 	return err
-}
-
-// drain suspends the queue and lets the run that has the slot end.
-func (d *deep) drain(ctx context.Context) error {
-	if err := d.Suspend(ctx, d.namespace); err != nil {
-		return err
-	}
-	if _, err := d.turnstile.Pass(ctx); err != nil {
-		return err
-	}
-	return Until(ctx, "the last run has ended", func() (bool, error) {
-		some, err := d.Some(ctx, d.namespace, "status.phase=Running")
-		return !some, err
-	})
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -41,42 +40,20 @@ func TestTheMemoryOfARunIsWhatTheManagerHasMoreThanWithout(t *testing.T) {
 	}
 }
 
-func TestAReservationsWaitIsHeldAgainstOneWrite(t *testing.T) {
-	samples := map[string]Sample{"raw": {"ms": 6}, "at-100000": {"reservation-p99": 12}}
-	if found := depthFigure(t, "interactive", samples); found != 4 {
-		t.Errorf("12 ms are %v writes of 3 ms", found)
+func TestOnlyRunsOfLaterTicksCountAsFires(t *testing.T) {
+	runs := watch.NewFakeWithChanSize(4, false)
+	last := time.Now().Add(-time.Hour)
+	fired := func(tick time.Time) *batchv1alpha1.JobRun {
+		r := &batchv1alpha1.JobRun{}
+		r.Spec.ScheduledTime = &metav1.Time{Time: tick}
+		return r
 	}
-}
-
-func TestOnlyRunsOfTicksCountAsFires(t *testing.T) {
-	runs := watch.NewFakeWithChanSize(3, false)
-	tick := metav1.NewTime(time.Now().Add(-time.Minute))
-	fired := &batchv1alpha1.JobRun{}
-	fired.Spec.ScheduledTime = &tick
 	runs.Add(&batchv1alpha1.JobRun{})
-	runs.Modify(fired)
-	runs.Add(fired)
-	late, err := nextFire(t.Context(), runs)
-	if err != nil || late < time.Minute || len(runs.ResultChan()) != 0 {
-		t.Errorf("seen %s late, %d events left: %v", late, len(runs.ResultChan()), err)
-	}
-}
-
-func TestAReservationIsWaitedForByNameAndPhase(t *testing.T) {
-	changes := watch.NewFakeWithChanSize(3, false)
-	in := func(name string, phase batchv1alpha1.DirectReservationPhase) *batchv1alpha1.DirectReservation {
-		d := &batchv1alpha1.DirectReservation{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		d.Status.Phase = phase
-		return d
-	}
-	changes.Modify(in("other", batchv1alpha1.ReservationGranted))
-	changes.Modify(in("mine", batchv1alpha1.ReservationActive))
-	changes.Modify(in("mine", batchv1alpha1.ReservationGranted))
-	if _, err := reached(t.Context(), changes, "mine", batchv1alpha1.ReservationGranted); err != nil || len(changes.ResultChan()) != 0 {
-		t.Errorf("%d events left: %v", len(changes.ResultChan()), err)
-	}
-	changes.Stop()
-	if _, err := reached(t.Context(), changes, "mine", batchv1alpha1.ReservationReleased); !errors.Is(err, errWatchEnded) {
-		t.Errorf("a watch that ended: %v", err)
+	runs.Modify(fired(last.Add(time.Minute)))
+	runs.Add(fired(last)) // told again, after a watch was too old
+	runs.Add(fired(last.Add(2 * time.Minute)))
+	tick, late, err := nextFire(t.Context(), &Tail{watch: runs}, last)
+	if err != nil || !tick.Equal(last.Add(2*time.Minute)) || late < 58*time.Minute || len(runs.ResultChan()) != 0 {
+		t.Errorf("the tick of %s was seen %s late, %d events left: %v", tick, late, len(runs.ResultChan()), err)
 	}
 }

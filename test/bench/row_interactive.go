@@ -9,37 +9,61 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 )
 
-// interactiveFigures hold what a person waits for, once the slot is there, against single writes of one client. They belong to
-// the row "depth", whose 100,000 waiting runs they need.
-func interactiveFigures() []Figure {
-	most := depthSide(depths[len(depths)-1])
-	write := func(sides map[string]Sample) float64 { return sides["raw"]["ms"] / 2 }
-	return []Figure{
-		{
-			Name: "interactive", About: "a reservation's wait from the end of the work before it, 99 of 100, at 100,000 waiting runs, against one write", Unit: "ratio",
-			Of: func(sides map[string]Sample) float64 { return sides[most]["reservation-p99"] / write(sides) }, Goal: AtMost(5),
+// interactiveReservations is how many one repetition grants: of these, the second slowest is the 99th of 100.
+const interactiveReservations = 200
+
+// interactive asks what a person waits for once the slot is there, behind a long queue, against single writes of one client.
+func interactive() Row {
+	return Row{
+		Name:  "interactive",
+		About: "100,000 runs wait, and a person reserves the only slot: how long after the work before it has ended is it granted, against one write of one client?",
+		Long:  true,
+		Plane: stocked,
+		Sides: []Side{{Name: "reprise", Measure: interactiveOfReprise}, {Name: "raw", Measure: twoWrites}},
+		Figures: []Figure{
+			{Name: "ratio", About: "99 of 100 reservations, against the median of single writes", Unit: "ratio", Of: interactiveIn("reservation-p99", "write"), Goal: AtMost(5)},
+			{Name: "median-ratio", About: "the median of both", Unit: "ratio", Of: interactiveIn("reservation-ms", "write")},
+			{Name: "p99-ratio", About: "99 of 100 of both", Unit: "ratio", Of: interactiveIn("reservation-p99", "write-p99")},
+			{Name: "median", About: "a reservation's wait, median", Unit: "ms", Of: Value("reprise", "reservation-ms")},
+			{Name: "p99", About: "the same, 99 of 100", Unit: "ms", Of: Value("reprise", "reservation-p99")},
+			{Name: "write", About: "one write of one client, median", Unit: "ms", Of: Value("raw", "write")},
+			{Name: "write-p99", About: "the same, 99 of 100", Unit: "ms", Of: Value("raw", "write-p99")},
 		},
-		{Name: "interactive-p99", About: "that wait, 99 of 100", Unit: "ms", Of: Value(most, "reservation-p99")},
-		{Name: "write", About: "one write of one client, median", Unit: "ms", Of: write},
 	}
 }
 
-// reservations measures how long the next in line waits for its slot once the work before it has ended. Between two of them a run
-// has the slot, which is part of what is counted as a reservation's requests and CPU.
-func (d *deep) reservations(ctx context.Context) error {
-	changes, err := d.from(ctx, &batchv1alpha1.DirectReservationList{})
+// interactiveIn is a reservation's wait in writes.
+func interactiveIn(wait, write string) func(map[string]Sample) float64 {
+	return func(sides map[string]Sample) float64 { return sides["reprise"][wait] / sides["raw"][write] }
+}
+
+func interactiveOfReprise(ctx context.Context, b *Bench) (Sample, error) {
+	return withManager(ctx, b, deepest, func(ctx context.Context, d *deep) error {
+		if err := d.occupy(ctx); err != nil {
+			return err
+		}
+		return d.reserved(ctx, interactiveReservations)
+	})
+}
+
+// reservations measures what a reservation costs at a depth.
+func (d *deep) reservations(ctx context.Context) error { return d.reserved(ctx, depthReservations) }
+
+// reserved measures how long the next in line waits for its slot once the work before it has ended, n times. Between two of them a
+// run has the slot, which is part of what is counted as a reservation's requests and CPU.
+func (d *deep) reserved(ctx context.Context, n int) error {
+	changes, err := d.Tail(ctx, &batchv1alpha1.DirectReservationList{}, d.namespace)
 	if err != nil {
 		return err
 	}
 	defer changes.Stop()
-	waits, err := d.cost(ctx, "reservation", depthReservations, func() (waits []float64, err error) {
-		for i := range depthReservations {
+	waits, err := d.cost(ctx, "reservation", n, func() (waits []float64, err error) {
+		for i := range n {
 			wait, err := d.reserve(ctx, changes, fmt.Sprintf("direct-%03d", i))
 			if err != nil {
 				return nil, err
@@ -56,7 +80,7 @@ func (d *deep) reservations(ctx context.Context) error {
 }
 
 // reserve has one reservation come while a run has the slot, get the slot after it, and give it to the next run.
-func (d *deep) reserve(ctx context.Context, changes watch.Interface, name string) (time.Duration, error) {
+func (d *deep) reserve(ctx context.Context, changes *Tail, name string) (time.Duration, error) {
 	dr := &batchv1alpha1.DirectReservation{ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: name}}
 	if err := d.Client.Create(ctx, dr); err != nil {
 		return 0, err
@@ -80,18 +104,14 @@ func (d *deep) reserve(ctx context.Context, changes watch.Interface, name string
 }
 
 // reached waits until a reservation is seen in a phase, and returns when.
-func reached(ctx context.Context, changes watch.Interface, name string, phase batchv1alpha1.DirectReservationPhase) (time.Time, error) {
+func reached(ctx context.Context, changes *Tail, name string, phase batchv1alpha1.DirectReservationPhase) (time.Time, error) {
 	for {
-		select {
-		case e, open := <-changes.ResultChan():
-			if !open {
-				return time.Time{}, errWatchEnded
-			}
-			if dr, ok := e.Object.(*batchv1alpha1.DirectReservation); ok && dr.Name == name && dr.Status.Phase == phase {
-				return time.Now(), nil
-			}
-		case <-ctx.Done():
-			return time.Time{}, ctx.Err()
+		e, err := changes.Next(ctx)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if dr, ok := e.Object.(*batchv1alpha1.DirectReservation); ok && dr.Name == name && dr.Status.Phase == phase {
+			return time.Now(), nil
 		}
 	}
 }

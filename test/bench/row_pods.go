@@ -34,15 +34,14 @@ var (
 // Reprise, which is what Kubernetes itself takes for them here.
 func manyPods() Row {
 	return Row{
-		Name:       "pods",
-		About:      fmt.Sprintf("%d runs as Jobs whose pods all run at once, on %d nodes of kwok, against the same Jobs without Reprise", podsRuns, podsNodes),
-		Long:       true,
-		Repeats:    1,
-		Kubernetes: true,
-		Setup: func(ctx context.Context, b *Bench) (err error) {
+		Name:    "pods",
+		About:   fmt.Sprintf("%d runs as Jobs whose pods all run at once, on %d nodes of kwok, against the same Jobs without Reprise", podsRuns, podsNodes),
+		Long:    true,
+		Repeats: 1,
+		Plane: &Plane{Kubernetes: true, Setup: func(ctx context.Context, b *Bench) (err error) {
 			b.Shared, err = b.OpenKwok(ctx, podsNodes)
 			return err
-		},
+		}},
 		Sides: []Side{{Name: "reprise", Measure: podsOfReprise}, {Name: "jobs", Measure: podsOfJobs}},
 		Figures: []Figure{
 			{Name: "ratio", About: "Reprise's runs/s against Kubernetes' Jobs/s, from the first creation to the last record of an end", Unit: "ratio", Of: Ratio("reprise", "jobs", "runs/s")},

@@ -24,8 +24,8 @@ type orphans int
 // recovery is the row of every day, and recoveryOfTenThousand the same of the size that the goal names: to make them takes most
 // of its time.
 func recovery() Row {
-	row := orphans(2000).row("recovery")
-	row.Repeats = 3
+	row := orphans(1000).row("recovery")
+	row.Repeats = 3 // to make its orphans takes as long
 	return row
 }
 
@@ -105,7 +105,7 @@ func (n orphans) make(ctx context.Context, b *Bench) (namespace string, runs []*
 		if err := b.Client.Create(ctx, runs[i]); err != nil {
 			return err
 		}
-		abandon(runs[i], time.Now())
+		abandon(runs[i], b.stamp(longAgo), time.Now())
 		return b.Client.Status().Update(ctx, runs[i])
 	})
 	return namespace, runs, err
@@ -116,10 +116,12 @@ func laterRetry() *batchv1alpha1.RetryPolicy {
 	return &batchv1alpha1.RetryPolicy{MaxRetries: ptr.To[int32](1), BaseDelaySeconds: ptr.To[int32](3600)}
 }
 
-// abandon makes a run one that is at work under a manager whose lease is older than any other.
-func abandon(r *batchv1alpha1.JobRun, now time.Time) {
+// longAgo is the epoch of a manager whose lease is older than any other's.
+var longAgo = epoch.New(time.Unix(1_000_000_000, 0), 0)
+
+// abandon makes a run one that is at work under a manager that has ended.
+func abandon(r *batchv1alpha1.JobRun, ended *batchv1alpha1.Incarnation, now time.Time) {
 	deadline := now.Add(5 * time.Minute)
-	ended := &batchv1alpha1.Incarnation{ID: "bench_ended", Epoch: epoch.New(time.Unix(1, 0), 0).String(), Alone: true}
 	run.Claim{Incarnation: ended, Deadline: &deadline}.Apply(r, now)
 }
 
@@ -155,7 +157,7 @@ func (n orphans) write(ctx context.Context, b *Bench) (Sample, error) {
 	}
 	unrecorded := time.Since(start)
 	err = Parallel(ctx, len(runs), clients, func(ctx context.Context, i int) error {
-		runs[i].Status.Retry = &batchv1alpha1.RetryRecord{Name: retries[i].Name, UID: retries[i].UID}
+		record(runs[i], retries[i], time.Now())
 		return b.Client.Status().Update(ctx, runs[i])
 	})
 	return Sample{"s": time.Since(start).Seconds(), "unrecorded": unrecorded.Seconds()}, err
@@ -166,4 +168,10 @@ func fail(r *batchv1alpha1.JobRun, now time.Time) {
 	v := orphan.Decide(r, epoch.New(now, 0), batchv1alpha1.RecoveryFail, executor.Evidence{Stopped: true}, true)
 	run.Finish(r, v.Phase, v.Reason, v.Message, v.SlotFree, now)
 	retry.Conclude(r, now)
+}
+
+// record gives a failed run the record of its retry, and what that means for the chain, as a manager does.
+func record(r, child *batchv1alpha1.JobRun, now time.Time) {
+	r.Status.Retry = &batchv1alpha1.RetryRecord{Name: child.Name, UID: child.UID}
+	retry.Tell(r, []batchv1alpha1.JobRun{*r, *child}, now)
 }

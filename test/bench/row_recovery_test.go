@@ -19,7 +19,7 @@ func TestAnAbandonedRunIsFailedByTheRestartAndFreesItsSlot(t *testing.T) {
 	r.Spec.Work = &batchv1alpha1.Work{HTTP: &batchv1alpha1.HTTPWork{URL: "http://127.0.0.1/"}}
 	r.Spec.RetryPolicy = laterRetry()
 
-	abandon(r, now)
+	abandon(r, (&Bench{process: "bench_ended"}).stamp(longAgo), now)
 	g.Expect(r.Status.Phase).To(Equal(batchv1alpha1.JobRunRunning))
 	fail(r, now)
 	g.Expect(r.Status.Phase).To(Equal(batchv1alpha1.JobRunFailed))

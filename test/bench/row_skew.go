@@ -5,13 +5,12 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 )
 
 const (
@@ -20,8 +19,6 @@ const (
 	// skewFewLead and skewManyLead are how long before that they are made: a schedule is due at a full minute, and whoever acts
 	// upon it must have read it by then.
 	skewFewLead, skewManyLead = 20 * time.Second, 90 * time.Second
-	// skewBacklog is how many runs wait in the row with a backlog.
-	skewBacklog = 100_000
 	// skewPatience is how long all of them may take.
 	skewPatience = 15 * time.Minute
 )
@@ -63,7 +60,7 @@ func skewOfMany() Row {
 		Name:    "skew-10k",
 		About:   "10,000 schedules are due in one second: how late are their runs, against the CronJob controller without client limits?",
 		Long:    true,
-		Repeats: 2,
+		Repeats: 3,
 		Sides: []Side{
 			{Name: "reprise", Measure: skewOfReprise(skewMany, skewManyLead)},
 			{Name: "cronjob", Measure: skewOfCronJobs(skewMany, skewManyLead, Lifted)},
@@ -79,13 +76,9 @@ func skewWithBacklog() Row {
 		About:   "100,000 runs wait, and 1,000 schedules are due in one second: how late are their runs, against the CronJob controller?",
 		Long:    true,
 		Repeats: 3,
-		Setup: func(ctx context.Context, b *Bench) (err error) {
-			b.Logf("loading %d runs", skewBacklog)
-			b.Shared, err = newStock(ctx, b, skewBacklog, b.Upstream.URL("backlog"))
-			return err
-		},
+		Plane:   stocked,
 		Sides: []Side{
-			{Name: "reprise", Measure: skewOfReprise(skewFew, skewFewLead)},
+			{Name: "reprise", Measure: skewBehindBacklog},
 			{Name: "cronjob", Measure: skewOfCronJobs(skewFew, skewFewLead, Lifted)},
 		},
 		Figures: skewFigures(),
@@ -114,8 +107,11 @@ func skewFigures() []Figure {
 
 func skewOfReprise(n int, lead time.Duration) func(context.Context, *Bench) (Sample, error) {
 	return func(ctx context.Context, b *Bench) (sample Sample, err error) {
-		ns, err := b.suspended(ctx)
+		ns, err := b.Namespace(ctx)
 		if err != nil {
+			return nil, err
+		}
+		if err := b.Queue(ctx, ns, 1, suspended); err != nil {
 			return nil, err
 		}
 		m, err := b.Manage(ctx, ns)
@@ -130,16 +126,13 @@ func skewOfReprise(n int, lead time.Duration) func(context.Context, *Bench) (Sam
 	}
 }
 
-// suspended returns a namespace whose queue admits nothing: that of the backlog, or an empty one.
-func (b *Bench) suspended(ctx context.Context) (string, error) {
-	if backlog, ok := b.Shared.(*stock); ok {
-		return backlog.namespace, nil
-	}
-	ns, err := b.Namespace(ctx)
-	if err != nil {
-		return "", err
-	}
-	return ns, b.Queue(ctx, ns, 1, func(q *batchv1alpha1.JobQueue) { q.Spec.Suspend = true })
+// skewBehindBacklog has the runs join those that wait already.
+func skewBehindBacklog(ctx context.Context, b *Bench) (Sample, error) {
+	return withManager(ctx, b, deepest, func(ctx context.Context, d *deep) error {
+		late, err := b.skewed(ctx, scheduledJobs(), d.manager, d.namespace, skewFew, skewFewLead)
+		maps.Copy(d.sample, late)
+		return err
+	})
 }
 
 func skewOfCronJobs(n int, lead time.Duration, limits Limits) func(context.Context, *Bench) (Sample, error) {
@@ -185,7 +178,7 @@ func (b *Bench) skewed(ctx context.Context, s Scheduler, p Party, namespace stri
 
 // lateness is how many milliseconds after they were due n fires were made, and were on record in their schedules.
 func (b *Bench) lateness(ctx context.Context, s Scheduler, namespace string, n int, due time.Time) (made, recorded []float64, err error) {
-	products, err := b.Note(ctx, metadataOf(s.Products), namespace, created)
+	products, err := b.Note(ctx, metadataOf(s.Products), namespace, created(due))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -194,12 +187,12 @@ func (b *Bench) lateness(ctx context.Context, s Scheduler, namespace string, n i
 		return ok && s.Fired(o)
 	})
 	if err != nil {
-		products.watch.Stop()
+		products.tail.Stop()
 		return nil, nil, err
 	}
 	if err := early(due); err != nil {
-		products.watch.Stop()
-		schedules.watch.Stop()
+		products.tail.Stop()
+		schedules.tail.Stop()
 		return nil, nil, err
 	}
 	group, ctx := errgroup.WithContext(ctx)

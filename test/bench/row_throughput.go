@@ -9,7 +9,7 @@ import (
 )
 
 // throughputRuns is how many runs one repetition has.
-const throughputRuns = 1500
+const throughputRuns = 1000
 
 // throughput compares runs that do nothing, at a queue whose limit does not matter, with a raw writer that makes the same
 // writes: a creation and two writes of the status, by so many clients at once.
@@ -24,6 +24,7 @@ func throughput() Row {
 			{Name: "raw", About: "raw writer", Unit: "runs/s", Of: Value("raw", "runs/s")},
 			{Name: "requests", About: "the manager's API requests per run", Unit: "requests", Of: Value("reprise", "requests")},
 			{Name: "cpu", About: "the manager's CPU per 1,000 runs", Unit: "s", Of: Value("reprise", "cpu")},
+			{Name: "size", About: "a run that has ended, stored by the raw writer against Reprise: the same bytes", Unit: "ratio", Of: Ratio("raw", "reprise", "stored")},
 		},
 	}
 }
@@ -60,11 +61,13 @@ func throughputOfReprise(ctx context.Context, b *Bench) (sample Sample, err erro
 	if err != nil {
 		return nil, err
 	}
+	stored, err := b.Stored(ctx, b.HTTPRun(ns, 0))
 	return Sample{
 		"runs/s":   throughputRuns / took.Seconds(),
 		"requests": (after.Sum() - before.Sum()) / throughputRuns,
 		"cpu":      (after.CPU - before.CPU) / throughputRuns * 1000,
-	}, nil
+		"stored":   stored,
+	}, err
 }
 
 func throughputRaw(ctx context.Context, b *Bench) (Sample, error) {
@@ -83,5 +86,10 @@ func throughputRaw(ctx context.Context, b *Bench) (Sample, error) {
 		}
 		return b.Finish(ctx, r)
 	})
-	return Sample{"runs/s": throughputRuns / time.Since(start).Seconds()}, err
+	took := time.Since(start)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := b.Stored(ctx, b.HTTPRun(ns, 0))
+	return Sample{"runs/s": throughputRuns / took.Seconds(), "stored": stored}, err
 }

@@ -52,7 +52,7 @@ func (t *Turnstile) Arrive(ctx context.Context) (time.Time, error) {
 	case at := <-t.arrived:
 		return at, nil
 	case <-ctx.Done():
-		return time.Time{}, ctx.Err()
+		return time.Time{}, context.Cause(ctx)
 	}
 }
 
@@ -63,6 +63,6 @@ func (t *Turnstile) Pass(ctx context.Context) (time.Time, error) {
 	case t.through <- struct{}{}:
 		return at, nil
 	case <-ctx.Done():
-		return time.Time{}, ctx.Err()
+		return time.Time{}, context.Cause(ctx)
 	}
 }
