@@ -14,7 +14,7 @@ import (
 // The page that shows the figures, and their place on it.
 const (
 	figuresPage  = "docs/performance.md"
-	figuresBegin = "<!-- figures: written by go run ./test/bench -markdown bin/bench.json -->\n"
+	figuresBegin = "<!-- figures: written by go run ./test/bench -markdown bin/bench.json,bin/bench-full.json -->\n"
 	figuresEnd   = "<!-- end of figures -->"
 )
 
@@ -66,23 +66,25 @@ func (r *Report) of(row string) (results []Result) {
 	return results
 }
 
-// markdown has a table for each row that was measured, in the order of the rows.
+// markdown has a table of all goals, and one for each row that was measured, in the order of the rows.
 func markdown(reports []*Report, rows []Row) (string, error) {
 	if err := knownTo(rows, reports); err != nil {
 		return "", err
 	}
-	var b strings.Builder
+	var goals, tables strings.Builder
+	goals.WriteString("\n| goal | of | median | | row |\n| --- | --- | ---: | --- | --- |\n")
 	from := map[*Report][]string{}
 	for _, row := range rows {
 		for _, r := range slices.Backward(reports) {
 			if results := r.of(row.Name); len(results) > 0 {
-				rowTable(&b, row, results)
+				goalLines(&goals, row, results)
+				rowTable(&tables, row, results)
 				from[r] = append(from[r], "`"+row.Name+"`")
 				break
 			}
 		}
 	}
-	return provenance(reports, from) + b.String() + "\n", nil
+	return provenance(reports, from) + goals.String() + tables.String() + "\n", nil
 }
 
 // knownTo refuses reports with a row that does not exist any more, which would otherwise be lost in silence.
@@ -104,11 +106,28 @@ func provenance(reports []*Report, from map[*Report][]string) string {
 	b.WriteString("\n")
 	for _, r := range reports {
 		if rows := from[r]; len(rows) > 0 {
-			fmt.Fprintf(&b, "- %s: measured on %s, at version `%s`, on %d CPUs (%s).\n",
-				strings.Join(rows, ", "), r.At.Format(time.DateOnly), r.Version, r.CPUs, r.System)
+			fmt.Fprintf(&b, "- %s: measured on %s, at version `%s`, on %d CPUs (%s), in a run of %.0f minutes.\n",
+				strings.Join(rows, ", "), r.At.Format(time.DateOnly), r.Version, r.CPUs, r.System, r.Total/60)
 		}
 	}
 	return b.String()
+}
+
+// goalLines are the figures of a row that have a goal, for a table of all of them.
+func goalLines(b *strings.Builder, row Row, results []Result) {
+	for _, x := range results {
+		if x.Goal != nil {
+			fmt.Fprintf(b, "| %s | %s | %s | %s | `%s` |\n", x.Goal, x.About, short(x.Median), x.verdict(), row.Name)
+		}
+	}
+}
+
+// verdict is whether the median meets the goal.
+func (x *Result) verdict() string {
+	if x.Goal.Met(x.Median) {
+		return "met"
+	}
+	return "**missed**"
 }
 
 func rowTable(b *strings.Builder, row Row, results []Result) {
@@ -116,10 +135,7 @@ func rowTable(b *strings.Builder, row Row, results []Result) {
 	for _, x := range results {
 		goal := ""
 		if x.Goal != nil {
-			goal = x.Goal.String() + ", **missed**"
-			if x.Goal.Met(x.Median) {
-				goal = x.Goal.String() + ", met"
-			}
+			goal = x.Goal.String() + ", " + x.verdict()
 		}
 		fmt.Fprintf(b, "| %s | %s | %s to %s | %d | %s | %s |\n", x.About, short(x.Median), short(x.Least), short(x.Most), len(x.Values), x.Unit, goal)
 	}

@@ -12,13 +12,15 @@ import (
 func TestEachRowHasATableAndItsReportIsNamed(t *testing.T) {
 	row, _ := race()
 	r := raced(t)
-	r.Version, r.CPUs, r.System = "v1", 2, "plan9/mips"
+	r.Version, r.CPUs, r.System, r.Total = "v1", 2, "plan9/mips", 720
 	text, err := markdown([]*Report{r}, []Row{row})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"- `race`: measured on 2027-01-15, at version `v1`, on 2 CPUs (plan9/mips).\n",
+		"- `race`: measured on 2027-01-15, at version `v1`, on 2 CPUs (plan9/mips), in a run of 12 minutes.\n",
+		"| ≥ 2 | hare against tortoise | 3 | met | `race` |\n",
+		"| ≤ 1 | naps | 2 | **missed** | `race` |\n",
 		"**race**: Who is faster?\n",
 		"| hare against tortoise | 3 | 2 to 6 | 3 | ratio | ≥ 2, met |\n",
 		"| naps | 2 | 2 to 3 | 3 | naps | ≤ 1, **missed** |\n",

@@ -102,14 +102,14 @@ func Rows() []Row {
 		cost(),
 		recovery(),
 		skew(),
-		idle(),
-		recoveryOfTenThousand(),
-		skewDefaults(),
-		skewOfMany(),
 		depth(),
 		interactive(),
 		restart(),
 		skewWithBacklog(),
+		recoveryOfTenThousand(),
+		skewDefaults(),
+		skewOfMany(),
+		idle(),
 		manyPods(),
 	}
 }

@@ -24,7 +24,7 @@ func cost() Row {
 	return Row{
 		Name:    "cost",
 		About:   "What do a run, a fire and doing nothing cost?",
-		Repeats: 2, // it counts, so there is hardly a spread
+		Repeats: 1, // it counts, so there is hardly a spread
 		Plane:   &Plane{Kubernetes: true},
 		Sides: []Side{
 			{Name: "http", Measure: costAtOneTime},

@@ -20,11 +20,11 @@ const interactiveReservations = 200
 // interactive asks what a person waits for once the slot is there, behind a long queue, against single writes of one client.
 func interactive() Row {
 	return Row{
-		Name:  "interactive",
-		About: "100,000 runs wait, and a person reserves the only slot: how long after the work before it has ended is it granted, against one write of one client?",
-		Long:  true,
-		Plane: stocked,
-		Sides: []Side{{Name: "reprise", Measure: interactiveOfReprise}, {Name: "raw", Measure: twoWrites}},
+		Name:    "interactive",
+		About:   "100,000 runs wait, and a person reserves the only slot: how long after the work before it has ended is it granted, against one write of one client?",
+		Repeats: 2, // a manager that reads 100,000 runs takes its time
+		Plane:   stocked,
+		Sides:   []Side{{Name: "reprise", Measure: interactiveOfReprise}, {Name: "raw", Measure: twoWrites}},
 		Figures: []Figure{
 			{Name: "ratio", About: "99 of 100 reservations, against the median of single writes", Unit: "ratio", Of: interactiveIn("reservation-p99", "write"), Goal: AtMost(5)},
 			{Name: "median-ratio", About: "the median of both", Unit: "ratio", Of: interactiveIn("reservation-ms", "write")},

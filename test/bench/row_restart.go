@@ -19,11 +19,11 @@ const restartPage = 500
 // Its queue has one slot; the first call tells of the first admission.
 func restart() Row {
 	return Row{
-		Name:  "restart",
-		About: "How soon does a new manager admit where 100,000 runs wait, against a raw list of them?",
-		Long:  true,
-		Plane: stocked,
-		Sides: []Side{{Name: "reprise", Measure: restartOfReprise}, {Name: "raw", Measure: restartRaw}},
+		Name:    "restart",
+		About:   "How soon does a new manager admit where 100,000 runs wait, against a raw list of them?",
+		Repeats: 2, // each reads 100,000 runs, and the raw reader does, too
+		Plane:   stocked,
+		Sides:   []Side{{Name: "reprise", Measure: restartOfReprise}, {Name: "raw", Measure: restartRaw}},
 		Figures: []Figure{
 			{Name: "ratio", About: "from the process's start to the first admission, against a raw list in pages of 500", Unit: "ratio", Of: Ratio("reprise", "raw", "s"), Goal: AtMost(1.5)},
 			{Name: "reprise", About: "Reprise", Unit: "s", Of: Value("reprise", "s")},

@@ -18,7 +18,7 @@ const (
 	skewFew, skewMany = 1_000, 10_000
 	// skewFewLead and skewManyLead are how long before that they are made: a schedule is due at a full minute, and whoever acts
 	// upon it must have read it by then.
-	skewFewLead, skewManyLead = 20 * time.Second, 90 * time.Second
+	skewFewLead, skewManyLead = 15 * time.Second, 90 * time.Second
 	// skewPatience is how long all of them may take.
 	skewPatience = 15 * time.Minute
 )
@@ -29,7 +29,7 @@ func skew() Row {
 	return Row{
 		Name:    "skew",
 		About:   "1,000 schedules are due in one second: how late are their runs, against the CronJob controller without client limits?",
-		Repeats: 2, // each measurement waits for a full minute
+		Repeats: 1, // each measurement waits for a full minute
 		Sides: []Side{
 			{Name: "reprise", Measure: skewOfReprise(skewFew, skewFewLead)},
 			{Name: "cronjob", Measure: skewOfCronJobs(skewFew, skewFewLead, Lifted)},

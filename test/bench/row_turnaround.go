@@ -9,7 +9,7 @@ import (
 )
 
 // turnaroundRuns is how many runs one repetition has.
-const turnaroundRuns = 300
+const turnaroundRuns = 200
 
 // turnaround measures how long the one slot of a queue stays empty between two runs: from the end of a call to the next one's
 // begin. In between the end is recorded, the next run is chosen, entered in the ledger and claimed. It is held against two
