@@ -68,12 +68,15 @@ func (b *Bench) Submit(ctx context.Context, namespace string, n, atOnce int) err
 	return Parallel(ctx, n, atOnce, func(ctx context.Context, i int) error { return b.Client.Create(ctx, b.HTTPRun(namespace, i)) })
 }
 
+// asManager makes a write in the name that the manager has for the API server, which stores it.
+const asManager = client.FieldOwner("manager")
+
 // Claim makes the write with which a manager gives a run its slot: as many bytes, without the rules and the fence.
 func (b *Bench) Claim(ctx context.Context, r *batchv1alpha1.JobRun) error {
 	now := time.Now()
 	deadline := now.Add(5 * time.Minute)
 	run.Claim{Incarnation: b.stamp(epoch.New(now, 0)), Deadline: &deadline}.Apply(r, now)
-	return b.Client.Status().Update(ctx, r)
+	return b.Client.Status().Update(ctx, r, asManager)
 }
 
 // stamp is one of as many bytes as that of a manager of this machine that is told to be alone.
@@ -87,7 +90,7 @@ func (b *Bench) Finish(ctx context.Context, r *batchv1alpha1.JobRun) error {
 	r.Status.Result = &batchv1alpha1.WorkResult{HTTPStatus: ptr.To[int32](200)}
 	run.Finish(r, batchv1alpha1.JobRunCompleted, batchv1alpha1.ReasonSucceeded, "server answered 200 OK", true, now)
 	retry.Conclude(r, now)
-	return b.Client.Status().Update(ctx, r)
+	return b.Client.Status().Update(ctx, r, asManager)
 }
 
 // Ended waits until n calls came from a namespace, and each of its runs is recorded as Completed.

@@ -52,6 +52,7 @@ func (n orphans) row(name string) Row {
 			{Name: "ready", About: "from the process's start until /readyz says so", Unit: "s", Of: Value("reprise", "ready"), Goal: AtMost(5)},
 			{Name: "requests", About: "the manager's API requests per orphan until then", Unit: "requests", Of: Value("reprise", "requests")},
 			{Name: "cpu", About: "the manager's CPU per 1,000 orphans", Unit: "s", Of: Value("reprise", "cpu")},
+			{Name: "size", About: "a run that was failed and retried, stored by the raw writer against Reprise: the same bytes", Unit: "ratio", Of: Ratio("raw", "reprise", "stored")},
 		},
 	}
 }
@@ -62,7 +63,7 @@ func recoveryUnrecorded(sides map[string]Sample) float64 {
 }
 
 func (n orphans) recover(ctx context.Context, b *Bench) (sample Sample, err error) {
-	ns, _, err := n.make(ctx, b)
+	ns, runs, err := n.make(ctx, b)
 	if err != nil {
 		return nil, err
 	}
@@ -83,10 +84,14 @@ func (n orphans) recover(ctx context.Context, b *Bench) (sample Sample, err erro
 	if err != nil {
 		return nil, err
 	}
+	if err := b.recorded(ctx, runs[0]); err != nil {
+		return nil, err
+	}
+	stored, err := b.Stored(ctx, runs[0])
 	return Sample{
 		"s": took.Seconds(), "ready": ready.Seconds(),
-		"requests": usage.Sum() / float64(n), "cpu": usage.CPU / float64(n) * 1000,
-	}, nil
+		"requests": usage.Sum() / float64(n), "cpu": usage.CPU / float64(n) * 1000, "stored": stored,
+	}, err
 }
 
 // make makes runs that are at work under a manager that has ended, and are to be tried again, in a namespace whose queue
@@ -106,7 +111,7 @@ func (n orphans) make(ctx context.Context, b *Bench) (namespace string, runs []*
 			return err
 		}
 		abandon(runs[i], b.stamp(longAgo), time.Now())
-		return b.Client.Status().Update(ctx, runs[i])
+		return b.Client.Status().Update(ctx, runs[i], asManager)
 	})
 	return namespace, runs, err
 }
@@ -136,6 +141,14 @@ func (n orphans) recovered(ctx context.Context, b *Bench, namespace string) erro
 	})
 }
 
+// recorded waits until a failed run names its retry: the last records may be on their way.
+func (b *Bench) recorded(ctx context.Context, r *batchv1alpha1.JobRun) error {
+	return Until(ctx, "the retry is on record", func() (bool, error) {
+		err := b.Get(ctx, r)
+		return r.Status.Retry != nil, err
+	})
+}
+
 // write makes the writes alone. What the records take is told apart: nobody waits for them.
 func (n orphans) write(ctx context.Context, b *Bench) (Sample, error) {
 	_, runs, err := n.make(ctx, b)
@@ -146,11 +159,11 @@ func (n orphans) write(ctx context.Context, b *Bench) (Sample, error) {
 	start := time.Now()
 	err = Parallel(ctx, len(runs), clients, func(ctx context.Context, i int) error {
 		fail(runs[i], time.Now())
-		if err := b.Client.Status().Update(ctx, runs[i]); err != nil {
+		if err := b.Client.Status().Update(ctx, runs[i], asManager); err != nil {
 			return err
 		}
 		retries[i] = retry.Child(runs[i], runs[i], 0)
-		return b.Client.Create(ctx, retries[i])
+		return b.Client.Create(ctx, retries[i], asManager)
 	})
 	if err != nil {
 		return nil, err
@@ -158,9 +171,14 @@ func (n orphans) write(ctx context.Context, b *Bench) (Sample, error) {
 	unrecorded := time.Since(start)
 	err = Parallel(ctx, len(runs), clients, func(ctx context.Context, i int) error {
 		record(runs[i], retries[i], time.Now())
-		return b.Client.Status().Update(ctx, runs[i])
+		return b.Client.Status().Update(ctx, runs[i], asManager)
 	})
-	return Sample{"s": time.Since(start).Seconds(), "unrecorded": unrecorded.Seconds()}, err
+	took := time.Since(start)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := b.Stored(ctx, runs[0])
+	return Sample{"s": took.Seconds(), "unrecorded": unrecorded.Seconds(), "stored": stored}, err
 }
 
 // fail gives an abandoned run the outcome that a manager does.
