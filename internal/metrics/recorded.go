@@ -64,8 +64,8 @@ var (
 
 // What has happened in the process.
 var (
-	// EventsDropped counts normal Events that were not written, lest they cost throughput.
-	EventsDropped = counter("reprise_events_dropped_total", "Normal Events that were not written because there were too many at once. Warnings are never dropped.")
+	// EventsDropped counts Events that are not written, lest they cost throughput, or that were refused.
+	EventsDropped = counter("reprise_events_dropped_total", "Events that are not written: because too many wait, of which normal ones go first, or because the API server refused them.")
 )
 
 // What is shown as zero before the first event, because alerts ask for its increase.

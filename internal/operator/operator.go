@@ -42,8 +42,8 @@ type Operator struct {
 	ending chan struct{}
 	// filled is closed when the caches are.
 	filled filling
-	// endEvents lets the last Events go out.
-	endEvents func()
+	// events writes Events, unless the caller of NewOn does.
+	events *events.Writer
 	// serving is direct access, while there is any.
 	serving sync.WaitGroup
 }
@@ -61,16 +61,15 @@ func New(ctx context.Context, config *rest.Config, o Options) (*Operator, error)
 	if err != nil {
 		return nil, err
 	}
-	recorder, end, err := events.Broadcast(config, mgr.GetHTTPClient(), mgr.GetScheme(), o.Log.WithName("events"))
+	writer, err := events.New(config, mgr.GetHTTPClient(), mgr.GetScheme(), o.Log.WithName("events"), func() { counted.EventsDropped.Record(1) })
 	if err != nil {
 		return nil, err
 	}
-	op, err := newOn(ctx, mgr, leader, o, recorder)
+	op, err := newOn(ctx, mgr, leader, o, writer)
 	if err != nil {
-		end()
 		return nil, err
 	}
-	op.endEvents = end
+	op.events = writer
 	return op, nil
 }
 
@@ -84,8 +83,8 @@ func newOn(ctx context.Context, mgr ctrl.Manager, leader httpwork.Leader, o Opti
 	if o.Outgoing == nil {
 		o.Outgoing = egress.NewClient(o.AllowedOutgoing)
 	}
-	op := &Operator{options: o, manager: mgr, gate: startup.NewGate(), ending: make(chan struct{}), filled: make(filling), endEvents: func() {}}
-	if err := op.wire(ctx, leader, events.Limit(recorder, clock.RealClock{}, func() { counted.EventsDropped.Record(1) })); err != nil {
+	op := &Operator{options: o, manager: mgr, gate: startup.NewGate(), ending: make(chan struct{}), filled: make(filling)}
+	if err := op.wire(ctx, leader, recorder); err != nil {
 		return nil, err
 	}
 	return op, nil
@@ -152,7 +151,20 @@ func (op *Operator) wire(ctx context.Context, leader httpwork.Leader, recorder e
 // without any of this, if the lease is lost. A process that is asked to end before its caches are filled has begun nothing,
 // and ends at once.
 func (op *Operator) Run(ctx context.Context) error {
-	defer op.endEvents()
+	if op.events == nil {
+		return op.run(ctx)
+	}
+	telling, stop := context.WithCancel(context.WithoutCancel(ctx))
+	go op.events.Run(telling)
+	err := op.run(ctx)
+	stop()
+	if err == nil { // one that has lost the lease must be gone soon: the next leader waits for it
+		op.events.Flush()
+	}
+	return err
+}
+
+func (op *Operator) run(ctx context.Context) error {
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() {
