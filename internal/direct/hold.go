@@ -5,12 +5,12 @@ package direct
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/reservation"
@@ -188,9 +188,8 @@ func (h *hold) see(v version) {
 
 // newer compares the resourceVersions of two versions.
 func newer(a, b *batchv1alpha1.DirectReservation) bool {
-	x, errX := strconv.ParseUint(a.ResourceVersion, 10, 64)
-	y, errY := strconv.ParseUint(b.ResourceVersion, 10, 64)
-	return errX != nil || errY != nil || x > y
+	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+	return err != nil || order > 0
 }
 
 // usable returns nil if enough is left of an acknowledged grant to renew it in time, and else why the slot is given back: it would
