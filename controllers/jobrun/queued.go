@@ -24,7 +24,7 @@ const creatorPatience = 30 * time.Second
 // queued deals with what can befall a run that waits. Most runs need nothing: their queue admits them.
 func (s *scope) queued(ctx context.Context) (ctrl.Result, error) {
 	if halt := run.Halted(s.run); halt != nil {
-		return ctrl.Result{}, s.finish(ctx, end{phase: halt.Phase, reason: halt.Reason, message: halt.Message + "; the run had not started", stopped: true})
+		return ctrl.Result{}, s.giveUp(ctx, halt)
 	}
 	reason, message, err := s.missingOwner(ctx)
 	if err != nil {
@@ -51,6 +51,14 @@ func (s *scope) queued(ctx context.Context) (ctrl.Result, error) {
 		return ctrl.Result{}, err // the dispatcher tells when it has
 	}
 	return ctrl.Result{}, s.unhold(ctx)
+}
+
+// giveUp ends a run that has not started.
+func (s *scope) giveUp(ctx context.Context, halt *batchv1alpha1.Halt) error {
+	if err := s.join(ctx); err != nil {
+		return err
+	}
+	return s.finish(ctx, end{phase: halt.Phase, reason: halt.Reason, message: halt.Message + "; the run had not started", stopped: true})
 }
 
 // hold makes the reason of a wait visible; nothing goes on without a person.

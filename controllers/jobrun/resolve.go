@@ -76,6 +76,26 @@ func (s *scope) resolveRetry(ctx context.Context) (ctrl.Result, error) {
 	return ctrl.Result{}, s.settleSpec(ctx, resolved)
 }
 
+// join has a manual retry that is about to end unresolved say of which chain it is, with its next write, if the run that it names
+// has recorded it already. That chain would go on waiting for it otherwise.
+func (s *scope) join(ctx context.Context) error {
+	if s.run.Spec.RetryOf == "" || run.Template(s.run) != nil {
+		return nil
+	}
+	target, err := s.live(ctx, s.run.Spec.RetryOf)
+	if target == nil || err != nil || !retriedBy(target, s.run) {
+		return err
+	}
+	root, err := s.root(ctx, target)
+	if err != nil {
+		return err
+	}
+	joined := s.run.DeepCopy()
+	run.Resolve(joined, retry.ResolveManual(target, root, joined))
+	s.run = joined
+	return nil
+}
+
 // successor returns the run that the status of target names as its retry, from a live read; nil if there is none any more.
 func (s *scope) successor(ctx context.Context, target *batchv1alpha1.JobRun) (*batchv1alpha1.JobRun, error) {
 	if target.Status.Retry == nil {

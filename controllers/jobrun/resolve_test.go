@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -168,4 +169,40 @@ func TestARunThatWasResolvedToNoWorkIsSkipped(t *testing.T) {
 	b.step("now")
 	g.Expect(b.run("now").Status.Phase).To(Equal(batchv1alpha1.JobRunSkipped))
 	g.Expect(b.run("now").Status.Reason).To(Equal(batchv1alpha1.ReasonInvalidWork))
+}
+
+func TestARetryThatIsCancelledBetweenItsRecordAndItsResolutionIsOfTheChain(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("a", maxRetries(0), failed(true)), queued("again", retrying("a")))
+	b.failOnce(2, false)
+	_, err := b.reconcile("again")
+	g.Expect(err).To(MatchError(errAway))
+	b.edit("again", cancelled)
+	b.step("again")
+
+	again := b.run("again")
+	g.Expect(again.Status.Phase).To(Equal(batchv1alpha1.JobRunCancelled))
+	g.Expect(run.ChainUID(again)).To(BeEquivalentTo("uid-a"))
+	g.Expect(run.Attempt(again)).To(BeEquivalentTo(1))
+	g.Expect(again.Status.Announcements).To(HaveLen(1))
+	g.Expect(relatives(t.Context(), again)).To(Equal(wakened("a")))
+
+	b.step("a")
+	root := b.run("a")
+	g.Expect(meta.IsStatusConditionTrue(root.Status.Conditions, batchv1alpha1.ConditionComplete)).To(BeTrue())
+	g.Expect(root.Status.Chain).To(Equal(&batchv1alpha1.ChainStatus{LatestName: "again", Attempts: 2}))
+}
+
+func TestARetryWhoseRecordLandsAfterItWasCancelledIsCounted(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("a", maxRetries(0), failed(true)), queued("again", retrying("a"), cancelled))
+	b.step("again")
+	g.Expect(b.run("again").Status.ResolvedSpec).To(BeNil(), "it is nobody's retry")
+	b.edit("a", func(r *batchv1alpha1.JobRun) {
+		r.Status.Retry = &batchv1alpha1.RetryRecord{Name: "again", UID: "uid-again", Manual: true, Attempt: ptr.To[int32](1)}
+	})
+	b.step("a")
+	root := b.run("a")
+	g.Expect(meta.IsStatusConditionTrue(root.Status.Conditions, batchv1alpha1.ConditionComplete)).To(BeTrue())
+	g.Expect(root.Status.Chain).To(Equal(&batchv1alpha1.ChainStatus{LatestName: "again", Attempts: 2}))
 }

@@ -25,17 +25,20 @@ type Settlement struct {
 
 // Settle says how a chain stands, from its latest run: the one after which no retry exists. A failed run whose recorded retry
 // was deleted is the latest of its chain, and ends it.
-func Settle(latest *batchv1alpha1.JobRun) Settlement {
+func Settle(latest *batchv1alpha1.JobRun) Settlement { return settle(latest, run.Attempt(latest)) }
+
+// settle is Settle for a run that may not know its number in the chain.
+func settle(latest *batchv1alpha1.JobRun, number int32) Settlement {
 	phase := latest.Status.Phase
 	switch {
 	case phase == batchv1alpha1.JobRunFailed:
 		return settleFailed(latest)
 	case phase.Terminal():
 		return Settlement{Over: true, Reason: cmp.Or(latest.Status.Reason, string(phase)), Message: latest.Status.Message}
-	case run.Attempt(latest) > 0:
+	case number > 0:
 		return Settlement{
 			Reason:  batchv1alpha1.ReasonRetrying,
-			Message: fmt.Sprintf("retry %d, %s, is %s", run.Attempt(latest), latest.Name, phase),
+			Message: fmt.Sprintf("retry %d, %s, is %s", number, latest.Name, phase),
 		}
 	default:
 		return Settlement{Reason: string(phase), Message: fmt.Sprintf("the run is %s", phase)}

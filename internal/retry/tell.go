@@ -19,7 +19,7 @@ func Conclude(r *batchv1alpha1.JobRun, now time.Time) (failedForGood bool) {
 	s := Settle(r)
 	s.show(r, now)
 	if run.IsRoot(r) {
-		count(r, r)
+		count(r, member{r, run.Attempt(r)})
 	}
 	return s.Failed
 }
@@ -29,8 +29,8 @@ func Conclude(r *batchv1alpha1.JobRun, now time.Time) (failedForGood bool) {
 func Tell(r *batchv1alpha1.JobRun, runs []batchv1alpha1.JobRun, now time.Time) {
 	members := membersOf(r, runs)
 	latest := latestOf(members)
-	s := Settle(latest)
-	if latest == r && unseen(r, runs) {
+	s := settle(latest.run, latest.number)
+	if latest.run == r && unseen(r, runs) {
 		s = Settlement{Reason: batchv1alpha1.ReasonRetrying, Message: "retry " + r.Status.Retry.Name + " was created"}
 	}
 	s.show(r, now)
@@ -46,7 +46,7 @@ func Tell(r *batchv1alpha1.JobRun, runs []batchv1alpha1.JobRun, now time.Time) {
 func Closed(root *batchv1alpha1.JobRun, runs []batchv1alpha1.JobRun) bool {
 	told := meta.IsStatusConditionTrue(root.Status.Conditions, batchv1alpha1.ConditionComplete) ||
 		meta.IsStatusConditionTrue(root.Status.Conditions, batchv1alpha1.ConditionFailed)
-	return told && Deleted(latestOf(membersOf(root, runs)).Status.Retry, runs)
+	return told && Deleted(latestOf(membersOf(root, runs)).run.Status.Retry, runs)
 }
 
 // Deleted reports whether a retry is on record and none of the runs.
@@ -54,31 +54,50 @@ func Deleted(record *batchv1alpha1.RetryRecord, runs []batchv1alpha1.JobRun) boo
 	return record != nil && !slices.ContainsFunc(runs, func(r batchv1alpha1.JobRun) bool { return r.UID == record.UID })
 }
 
-func latestOf(members []*batchv1alpha1.JobRun) *batchv1alpha1.JobRun {
-	return slices.MaxFunc(members, func(a, b *batchv1alpha1.JobRun) int { return cmp.Compare(run.Attempt(a), run.Attempt(b)) })
+// member is a run of a chain.
+type member struct {
+	run *batchv1alpha1.JobRun
+	// number is how many runs of the chain came before it.
+	number int32
+}
+
+func latestOf(members []member) member {
+	return slices.MaxFunc(members, func(a, b member) int { return cmp.Compare(a.number, b.number) })
 }
 
 // membersOf returns the runs of a chain, r first: those whose parent names them, or is gone and names nobody any more. A run
 // that was made late or by hand and is not recorded is no member.
-func membersOf(r *batchv1alpha1.JobRun, runs []batchv1alpha1.JobRun) []*batchv1alpha1.JobRun {
+func membersOf(r *batchv1alpha1.JobRun, runs []batchv1alpha1.JobRun) []member {
 	byName := map[string]*batchv1alpha1.JobRun{r.Name: r}
 	for i := range runs {
 		if runs[i].UID != r.UID {
 			byName[runs[i].Name] = &runs[i]
 		}
 	}
-	members := []*batchv1alpha1.JobRun{r}
+	members := []member{{r, number(r, byName[r.Spec.RetryOf])}}
 	for i := range runs {
 		o := byName[runs[i].Name]
 		if o == r {
 			continue
 		}
-		parent := byName[o.Spec.RetryOf]
-		if parent == nil || (parent.Status.Retry != nil && parent.Status.Retry.UID == o.UID) {
-			members = append(members, o)
+		if parent := byName[o.Spec.RetryOf]; parent == nil || names(parent, o) {
+			members = append(members, member{o, number(o, parent)})
 		}
 	}
 	return members
+}
+
+func names(parent, r *batchv1alpha1.JobRun) bool {
+	return parent.Status.Retry != nil && parent.Status.Retry.UID == r.UID
+}
+
+// number returns the number of a run in its chain. A retry by hand that ended before it was resolved does not know it, but its
+// parent does, nil if that is gone.
+func number(r, parent *batchv1alpha1.JobRun) int32 {
+	if parent != nil && names(parent, r) && parent.Status.Retry.Attempt != nil {
+		return *parent.Status.Retry.Attempt
+	}
+	return run.Attempt(r)
 }
 
 // unseen reports whether the retry that r names is missing because the runs are older than r, rather than deleted. A retry
@@ -98,15 +117,15 @@ func unseen(r *batchv1alpha1.JobRun, runs []batchv1alpha1.JobRun) bool {
 
 // count adds a run of the chain to what the root tells. What was known before stays known: runs that were deleted count, and
 // a crash is not forgotten.
-func count(root, member *batchv1alpha1.JobRun) {
+func count(root *batchv1alpha1.JobRun, m member) {
 	if root.Status.Chain == nil {
 		root.Status.Chain = &batchv1alpha1.ChainStatus{LatestName: root.Name, Attempts: 1}
 	}
 	chain := root.Status.Chain
-	if n := run.Attempt(member) + 1; n > chain.Attempts {
-		chain.LatestName, chain.Attempts = member.Name, n
+	if n := m.number + 1; n > chain.Attempts {
+		chain.LatestName, chain.Attempts = m.run.Name, n
 	}
-	if member.Status.Reason == batchv1alpha1.ReasonCrashRecovery {
+	if m.run.Status.Reason == batchv1alpha1.ReasonCrashRecovery {
 		chain.CrashRecovered = true
 	}
 }

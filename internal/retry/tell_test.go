@@ -118,6 +118,11 @@ func TestTellTheRoot(t *testing.T) {
 			[]string{"Complete"}, batchv1alpha1.ChainStatus{LatestName: "root-r2", Attempts: 3},
 		},
 		{
+			"a person's retry was cancelled before it was resolved", root(retriedBy("by-hand", true), numbered(4)),
+			list(root(), aRun("by-hand", func(r *batchv1alpha1.JobRun) { *r = *manualRetry("by-hand", "root") }, phase(batchv1alpha1.JobRunCancelled))),
+			[]string{"Complete"}, batchv1alpha1.ChainStatus{LatestName: "by-hand", Attempts: 5},
+		},
+		{
 			"a restart failed a retry", root(), list(root(), aRun("root-r1", failed, crashed, attempt(1, "root"))),
 			[]string{"Reconciling"}, batchv1alpha1.ChainStatus{LatestName: "root-r1", Attempts: 2, CrashRecovered: true},
 		},
