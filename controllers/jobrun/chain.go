@@ -18,9 +18,10 @@ import (
 )
 
 // chain brings the runs of a chain up to date with each other, the root last: once it tells of the end, everything else is
-// told. It is the root's reconcile that sees to it. A chain of one run said everything with its outcome.
+// told. It is the root's reconcile that sees to it. A chain of one run said everything with its outcome, and a root that has just
+// recorded its retry said so with the record.
 func (s *scope) chain(ctx context.Context) error {
-	if !run.IsRoot(s.run) || (s.run.Status.Retry == nil && !givenUp(s.run)) {
+	if s.own || !run.IsRoot(s.run) || (s.run.Status.Retry == nil && !givenUp(s.run)) {
 		return nil
 	}
 	list := &batchv1alpha1.JobRunList{}
@@ -82,7 +83,7 @@ func (s *scope) tell(ctx context.Context, r *batchv1alpha1.JobRun, runs []batchv
 	if err := s.Client.Status().Update(ctx, next); err != nil {
 		return r, fmt.Errorf("telling run %s how its chain stands: %w", r.Name, err)
 	}
-	s.Queues.Wrote(next)
+	s.wrote(next)
 	return next, nil
 }
 

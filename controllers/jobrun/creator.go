@@ -35,6 +35,9 @@ func (s *scope) creator(ctx context.Context) (ctrl.Result, bool, error) {
 func (s *scope) parent(ctx context.Context) (ctrl.Result, bool, error) {
 	parent, err := s.sibling(ctx, s.run.Spec.RetryOf)
 	if parent != nil && !retriedBy(parent, s.run) {
+		if v := creator.OfParent(parent, s.run); s.early(v) {
+			return s.heed(ctx, v)
+		}
 		// What sets a run aside for good is not taken from a cache that may be behind.
 		parent, err = s.live(ctx, s.run.Spec.RetryOf)
 	}
@@ -76,7 +79,7 @@ func (s *scope) schedule(ctx context.Context) (ctrl.Result, bool, error) {
 		return creator.OfTick(sj, creator.Of(s.run), s.run.Spec.ScheduledTime.Time)
 	}
 	verdict := ask(sj)
-	if !verdict.Final() {
+	if !verdict.Final() && !s.early(verdict) {
 		// The cache may be behind the fire that made the run.
 		live := &batchv1alpha1.ScheduledJob{} // a read into the cached one would keep what that alone has
 		if err := s.Live.Get(ctx, client.ObjectKeyFromObject(sj), live); err != nil {
@@ -97,7 +100,7 @@ func (s *scope) group(ctx context.Context) (ctrl.Result, bool, error) {
 		return creator.OfMember(g, creator.Of(s.run), s.run.Spec.GroupRef.Member)
 	}
 	verdict := ask(g)
-	if !verdict.Final() {
+	if !verdict.Final() && !s.early(verdict) {
 		// The cache may be behind the record of the run.
 		live := &batchv1alpha1.JobGroup{}
 		if err := s.Live.Get(ctx, client.ObjectKeyFromObject(g), live); err != nil {
@@ -106,6 +109,12 @@ func (s *scope) group(ctx context.Context) (ctrl.Result, bool, error) {
 		verdict = ask(live)
 	}
 	return s.heed(ctx, verdict)
+}
+
+// early reports whether the creator may just not have come to record the run, which nearly every run is seen before: the event of
+// the record brings it back. A clock that was set says nothing of its age.
+func (s *scope) early(v creator.Verdict) bool {
+	return v.Answer == creator.Unrecorded && s.now.Sub(s.run.CreationTimestamp.Time).Abs() < creatorPatience
 }
 
 // heed does what the creator says. It reports true if the run has to wait, or was set aside.

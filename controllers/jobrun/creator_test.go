@@ -165,6 +165,51 @@ func TestACreatorThatTheCacheDoesNotShowYetIsNotTakenForGone(t *testing.T) {
 	}
 }
 
+func TestARunThatIsSeenBeforeItsRecordWaitsForThatAndCostsNoRequest(t *testing.T) {
+	for name, c := range map[string]struct {
+		run             *batchv1alpha1.JobRun
+		before, creator client.Object
+	}{
+		"a retry": {queued("a-r1", child("a")), queued("a", failed(true)), queued("a", failed(true), withRetry("a-r1", "uid-a-r1"))},
+		"a tick":  {queued("sj-1", ticked("sj", tick)), scheduledJob(), scheduledJob(active("sj-1"), handledThrough(tick))},
+		"a member": {
+			queued("release-b", memberOf("b"), ownedByGroup("uid-release")), jobGroup(), jobGroup(told("b", "Queued", "release-b")),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b := start(t, queue("main"), c.run, c.creator)
+			b.clock.SetTime(c.run.CreationTimestamp.Add(time.Second))
+			b.stale[c.creator.GetName()] = c.before
+			g.Expect(b.step(c.run.Name)).To(Equal(ctrl.Result{RequeueAfter: creatorPatience, Priority: new(0)}))
+			g.Expect(b.lives).To(BeZero())
+			g.Expect(b.confirmed).To(BeEmpty())
+
+			for _, age := range []time.Duration{creatorPatience, -creatorPatience} { // a clock may be set back
+				b.clock.SetTime(c.run.CreationTimestamp.Add(age))
+				b.confirmed = nil
+				b.step(c.run.Name)
+				g.Expect(b.confirmed).To(Equal([]string{c.run.Name}), "an event that was missed is not waited for")
+			}
+			g.Expect(b.lives).To(Equal(2))
+
+			delete(b.stale, c.creator.GetName())
+			b.clock.SetTime(c.run.CreationTimestamp.Add(time.Second))
+			b.step(c.run.Name)
+			g.Expect(b.lives).To(Equal(2), "the cache has the record")
+		})
+	}
+}
+
+func TestARunThatItsCreatorRefusesIsSetAsideHoweverYoungItIs(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("sj-1", ticked("sj", tick)),
+		scheduledJob(func(sj *batchv1alpha1.ScheduledJob) { sj.Status.LastSkippedTime = at(tick) }, handledThrough(tick)))
+	b.clock.SetTime(noon.Add(-time.Hour))
+	b.step("sj-1")
+	g.Expect(b.run("sj-1").Status.Reason).To(Equal(batchv1alpha1.ReasonOverlapForbidden), "the next tick makes the schedule forget this one")
+}
+
 func TestACacheThatIsBehindTheFireSupersedesNothing(t *testing.T) {
 	g := NewWithT(t)
 	b := start(t, queue("main"), queued("sj-1", ticked("sj", tick)), scheduledJob(active("sj-1"), handledThrough(tick)))

@@ -81,6 +81,7 @@ type bench struct {
 	lines     []string // of the log
 	events    []string
 	leases    int // live reads of Leases
+	lives     int // live reads
 
 	unreadable bool // the Leases
 	away       bool // the API server, to whoever reads live
@@ -94,6 +95,7 @@ func (b *bench) Eventf(regarding, _ runtime.Object, eventtype, reason, action, n
 
 // live reads past the cache.
 func (b *bench) live(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	b.lives++
 	if _, ok := o.(*coordinationv1.Lease); ok {
 		b.leases++
 		if b.unreadable {

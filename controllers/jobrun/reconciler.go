@@ -91,6 +91,8 @@ type Reconciler struct {
 	Ended <-chan event.GenericEvent
 	// Recorder tells people the story of each run. SetupWithManager sets the manager's own if there is none.
 	Recorder events.Recorder
+
+	written *written
 }
 
 // Defaults apply where neither a run nor what it comes from says otherwise.
@@ -110,8 +112,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Client.Get(ctx, req.NamespacedName, jr); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if r.written.after(jr) {
+		return ctrl.Result{RequeueAfter: soon, Priority: new(0)}, nil
+	}
 	s := &scope{Reconciler: r, run: jr, now: r.Clock.Now(), log: ctrl.LoggerFrom(ctx)}
 	result, err := s.step(ctx)
+	if err == nil && s.own {
+		err = s.retry(ctx) // a run that has failed just now need not wait for its own event
+	}
 	// Nothing that is tried again keeps the low priority of the initial list.
 	result.Priority = new(0)
 	if apierrors.IsConflict(err) {
@@ -121,7 +129,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return result, err
 }
 
-// soon is when a run is looked at again after a conflict.
+// soon is when a run is looked at again after a conflict, or if the cache is behind our own write.
 const soon = 200 * time.Millisecond
 
 // step picks the part of the life that the run is in.

@@ -64,7 +64,7 @@ func (s *scope) resolveRetry(ctx context.Context) (ctrl.Result, error) {
 	}
 	resolved := retry.ResolveManual(target, root, s.run)
 	if record := target.Status.Retry; record == nil || record.UID != s.run.UID {
-		err := s.markRetry(ctx, target, batchv1alpha1.RetryRecord{Name: s.run.Name, UID: s.run.UID, Manual: true, Attempt: resolved.Attempt})
+		err := s.markRetry(ctx, target, s.run, batchv1alpha1.RetryRecord{Name: s.run.Name, UID: s.run.UID, Manual: true, Attempt: resolved.Attempt})
 		if apierrors.IsConflict(err) {
 			// The event of the other write brings back the target, not this run.
 			return ctrl.Result{RequeueAfter: conflictPause, Priority: new(0)}, nil

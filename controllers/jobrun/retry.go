@@ -25,18 +25,20 @@ func (s *scope) retry(ctx context.Context) error {
 	if s.run.DeletionTimestamp != nil || !retry.Decide(s.run).Due {
 		return nil
 	}
-	// A cache that is behind may show a failed run whose retry was made, recorded and deleted again.
-	if same, err := s.refresh(ctx); !same || err != nil {
-		return err
-	}
-	if !retry.Decide(s.run).Due {
-		return nil
+	if !s.own {
+		// A cache that is behind may show a failed run whose retry was made, recorded and deleted again.
+		if same, err := s.refresh(ctx); !same || err != nil {
+			return err
+		}
+		if !retry.Decide(s.run).Due {
+			return nil
+		}
 	}
 	child, err := s.createChild(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.markRetry(ctx, s.run, batchv1alpha1.RetryRecord{Name: child.Name, UID: child.UID}); err != nil {
+	if err := s.markRetry(ctx, s.run, child, batchv1alpha1.RetryRecord{Name: child.Name, UID: child.UID}); err != nil {
 		return err
 	}
 	s.Recorder.Eventf(s.run, child, corev1.EventTypeNormal, eventRetryCreated, "Retry", "%s", begins(child))
@@ -91,16 +93,17 @@ func (s *scope) root(ctx context.Context, r *batchv1alpha1.JobRun) (*batchv1alph
 	return root, nil
 }
 
-// markRetry records on parent, with the version that was read, which run retries it.
-func (s *scope) markRetry(ctx context.Context, parent *batchv1alpha1.JobRun, record batchv1alpha1.RetryRecord) error {
+// markRetry records on parent, with the version that was read, which run retries it, and what that means for the chain.
+func (s *scope) markRetry(ctx context.Context, parent, child *batchv1alpha1.JobRun, record batchv1alpha1.RetryRecord) error {
 	next := parent.DeepCopy()
 	next.Status.Retry = &record
+	retry.Tell(next, []batchv1alpha1.JobRun{*next, *child}, s.now)
 	if err := s.Client.Status().Update(ctx, next); err != nil {
 		return fmt.Errorf("recording the retry of run %s: %w", parent.Name, err)
 	}
-	s.Queues.Wrote(next)
+	s.wrote(next)
 	if parent == s.run {
-		s.run = next
+		s.run, s.own = next, true
 	}
 	return nil
 }

@@ -30,6 +30,41 @@ func TestAFailedRunIsRetriedOnceAndRecordsIt(t *testing.T) {
 	g.Expect(b.lines).To(ConsistOf(ContainSubstring("retry created")))
 }
 
+func TestAnOrphanIsFailedAndRetriedWithThreeWritesThatTellEverything(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("a", calling, running(before)))
+	b.work.look = unknownOver
+	b.stale["a-r1"] = nil
+	b.step("a")
+	g.Expect(b.writes).To(Equal(3), "the failure, the retry, the record")
+	g.Expect(b.lives).To(BeZero(), "what the API server answers to a write is as live as it gets")
+	root := b.run("a")
+	g.Expect(root.Status.Retry).To(Equal(&batchv1alpha1.RetryRecord{Name: "a-r1", UID: "uid-a-r1"}))
+	g.Expect(root.Status.Chain).To(Equal(&batchv1alpha1.ChainStatus{LatestName: "a-r1", Attempts: 2, CrashRecovered: true}))
+	g.Expect(meta.FindStatusCondition(root.Status.Conditions, batchv1alpha1.ConditionReconciling)).To(HaveField("Message", "retry 1, a-r1, is Queued"))
+
+	delete(b.stale, "a-r1")
+	b.step("a")
+	b.step("a-r1")
+	g.Expect(b.writes).To(Equal(3))
+	g.Expect(b.lives).To(BeZero())
+	g.Expect(b.run("a-r1").Status.Phase).To(Equal(batchv1alpha1.JobRunQueued))
+	g.Expect(b.confirmed).To(ContainElement("a-r1"))
+}
+
+func TestARetryThatCannotBeMadeAtOnceIsMadeLater(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("a", running(before)))
+	b.work.look = neverStarted
+	b.failOnce(2, false)
+	_, err := b.reconcile("a")
+	g.Expect(err).To(MatchError(errAway))
+	g.Expect(b.evaluated).To(HaveLen(1), "the orphan is resolved all the same")
+	g.Expect(b.run("a").Status.Phase).To(Equal(batchv1alpha1.JobRunFailed))
+	b.step("a")
+	g.Expect(b.run("a").Status.Retry).NotTo(BeNil())
+}
+
 func TestARetryThatWasMadeButNotRecordedIsFoundAgain(t *testing.T) {
 	g := NewWithT(t)
 	b := start(t, queue("main"), queued("a", failed(true)))

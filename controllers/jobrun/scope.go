@@ -22,6 +22,8 @@ import (
 type scope struct {
 	*Reconciler
 	run *batchv1alpha1.JobRun
+	// own says that the run at hand is what the API server answered to a write of this reconcile, as good as a live read.
+	own bool
 	now time.Time
 	log logr.Logger
 }
@@ -39,9 +41,15 @@ func (s *scope) write(ctx context.Context, change func(*batchv1alpha1.JobRun)) e
 	if err := s.Client.Status().Update(ctx, next); err != nil {
 		return fmt.Errorf("writing the status of %s: %w", s.where(), err)
 	}
-	s.run = next
-	s.Queues.Wrote(next)
+	s.run, s.own = next, true
+	s.wrote(next)
 	return nil
+}
+
+// wrote tells whom it concerns of a run as the API server answered it to a write.
+func (s *scope) wrote(r *batchv1alpha1.JobRun) {
+	s.written.note(r)
+	s.Queues.Wrote(r)
 }
 
 // end is an outcome to be written.

@@ -40,6 +40,7 @@ const workers = 64
 // SetupWithManager starts the reconciler once the manager leads. holds announces runs that the dispatcher has something to
 // tell about.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, holds source.Source) error {
+	r.written = newWritten(r.Clock)
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("jobrun").
 		For(&batchv1alpha1.JobRun{}, builder.WithPredicates(namesake.Aware(predicate.NewPredicateFuncs(needsAttention)))).

@@ -238,8 +238,7 @@ func TestAStaleRunFailsIfItsQueueSaysSoAndItsRetryWaitsBehindItsSlot(t *testing.
 			g.Expect(s.Message).To(HavePrefix("no sign of life since 2026-11-20T11:59:00Z"))
 			g.Expect(s.Slot).To(Equal(batchv1alpha1.SlotHeld), "the work may live")
 			g.Expect(s.Announcements).To(HaveLen(1))
-			g.Expect(b.events).To(HaveLen(1))
-			g.Expect(b.events[0]).To(HavePrefix("a: Warning Failed Fail: Stale: no sign of life"))
+			g.Expect(b.events).To(ConsistOf(HavePrefix("a: Warning Failed Fail: Stale: no sign of life"), HavePrefix("a: Normal RetryCreated")))
 			g.Expect(b.counted(of)).To(Equal(1))
 			g.Expect(b.logged("run is stale")).To(HaveLen(1))
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -54,6 +55,8 @@ type Self struct {
 	once    sync.Once
 	epoch   epoch.Epoch
 	deposed sync.Once
+	// ended is the last process that was found to have ended, nil if none was.
+	ended atomic.Pointer[batchv1alpha1.PodIdentity]
 }
 
 // New returns the identity of this process, which does not lead yet.

@@ -3,6 +3,7 @@
 package incarnation_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/epoch"
@@ -163,5 +165,30 @@ func TestWhetherAnotherProcessHasEnded(t *testing.T) {
 			s, _, _ := self(c.me, c.objects...)
 			NewWithT(t).Expect(s.Ended(t.Context(), c.other)).To(Equal(c.ended))
 		})
+	}
+}
+
+func TestAProcessThatHasEndedIsLookedForOnce(t *testing.T) {
+	g := NewWithT(t)
+	reads := 0
+	s, _, _ := self(func(o *incarnation.Options) {
+		o.Reader = interceptor.NewClient(o.Reader.(client.WithWatch), interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+				reads++
+				return c.Get(ctx, key, into, opts...)
+			},
+		})
+	})
+	other := func(uid types.UID, since time.Time) *batchv1alpha1.Incarnation {
+		return &batchv1alpha1.Incarnation{ID: "other", Pod: &batchv1alpha1.PodIdentity{Namespace: "ns", Name: "manager", UID: uid, StartedAt: metav1.NewTime(since)}}
+	}
+	for _, c := range []struct {
+		other *batchv1alpha1.Incarnation
+		reads int
+	}{
+		{other("a", born), 1}, {other("a", born), 1}, {other("a", born.Add(time.Second)), 2}, {other("b", born), 3},
+	} {
+		g.Expect(s.Ended(t.Context(), c.other)).To(BeTrue())
+		g.Expect(reads).To(Equal(c.reads))
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // Ended tells whether the process of another incarnation is known to have ended: its calls have ended with it. False
 // means that it cannot be seen, not that the process lives. A pod that is gone counts as ended; whoever deletes a pod by
-// force gives up that knowledge.
+// force gives up that knowledge. The last process that was found to have ended is not looked for again: what it left is many runs.
 func (s *Self) Ended(ctx context.Context, other *batchv1alpha1.Incarnation) (bool, error) {
 	switch {
 	case s.options.Alone:
@@ -26,15 +26,32 @@ func (s *Self) Ended(ctx context.Context, other *batchv1alpha1.Incarnation) (boo
 		// A pod runs one container of a name at a time, and this process is it.
 		return other.ID != s.options.ID, nil
 	}
+	if known := s.ended.Load(); known != nil && same(known, other.Pod) {
+		return true, nil
+	}
+	gone, err := s.gone(ctx, other.Pod)
+	if gone {
+		s.ended.Store(other.Pod.DeepCopy())
+	}
+	return gone, err
+}
+
+// same reports whether two identities are one process.
+func same(a, b *batchv1alpha1.PodIdentity) bool {
+	return a.UID == b.UID && a.Namespace == b.Namespace && a.Name == b.Name && a.StartedAt.Equal(&b.StartedAt)
+}
+
+// gone looks for the process in its pod, live.
+func (s *Self) gone(ctx context.Context, other *batchv1alpha1.PodIdentity) (bool, error) {
 	pod := &corev1.Pod{}
-	err := s.options.Reader.Get(ctx, client.ObjectKey{Namespace: other.Pod.Namespace, Name: other.Pod.Name}, pod)
+	err := s.options.Reader.Get(ctx, client.ObjectKey{Namespace: other.Namespace, Name: other.Name}, pod)
 	switch {
 	case apierrors.IsNotFound(err):
 		return true, nil
 	case err != nil:
-		return false, fmt.Errorf("looking for manager pod %s/%s: %w", other.Pod.Namespace, other.Pod.Name, err)
+		return false, fmt.Errorf("looking for manager pod %s/%s: %w", other.Namespace, other.Name, err)
 	}
-	return pod.UID != other.Pod.UID || terminated(pod, other.Pod), nil
+	return pod.UID != other.UID || terminated(pod, other), nil
 }
 
 // terminated reports whether no container of the pod can be the process that started at identity.StartedAt: each has been

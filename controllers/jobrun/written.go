@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobrun
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/utils/clock"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+)
+
+const (
+	// writtenFor is how long a write is remembered: longer than a cache is behind that is of any use.
+	writtenFor = 10 * time.Second
+	// mostWritten is how many runs are remembered, the latest.
+	mostWritten = 4096
+)
+
+// written remembers which version of a run this process has written last. A reconcile that the cache shows an older one would
+// only meet a conflict; the event of the write brings the run back. It saves requests and proves nothing: what is forgotten, or not
+// to be compared, is decided by what the cache shows, and the API server refuses what is too old. nil remembers nothing.
+type written struct{ versions *cache.LRUExpireCache }
+
+func newWritten(c clock.PassiveClock) *written {
+	return &written{cache.NewLRUExpireCacheWithClock(mostWritten, c)}
+}
+
+// note takes a run as the API server answered it to a write.
+func (w *written) note(r *batchv1alpha1.JobRun) {
+	if w != nil {
+		w.versions.Add(r.UID, r.ResourceVersion, writtenFor)
+	}
+}
+
+// after reports whether a write of this process came after the version at hand.
+func (w *written) after(r *batchv1alpha1.JobRun) bool {
+	if w == nil {
+		return false
+	}
+	last, known := w.versions.Get(r.UID)
+	if !known {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(r.ResourceVersion, last.(string))
+	return err == nil && order < 0
+}
