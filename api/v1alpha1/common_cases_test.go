@@ -159,10 +159,7 @@ func (s start) claims(path string) rules {
 
 // halt are the rules of what the creator of an object asks of it.
 func (s start) halt() rules {
-	const (
-		asked = "{phase: Cancelled, reason: Replaced, message: a}"
-		final = "halt cannot be changed or taken back"
-	)
+	const asked = "{phase: Cancelled, reason: Replaced, message: a}"
 	halt, halted := s.inside("status.halt", asked), []string{"status: {halt: " + asked + "}"}
 	return joined(halt.texts(map[string]int{"reason": 64, "message": 512}), rules{
 		"a halt has a phase":                  halt.needed("phase"),
@@ -173,9 +170,12 @@ func (s start) halt() rules {
 		"a halt has a phase of an object":     halt.rule("phase", []any{"Cancelled"}, []any{"Lost"}, "supported values", "halt asks for"),
 		"a halt asks for an end without work": halt.rule("phase", []any{"Cancelled", "Skipped"}, []any{"Queued", "Running", "Cancelling", "Completed", "Failed"}, "halt asks for Cancelled or Skipped"),
 		"a halt is not changed": {
-			base: s.base, stored: halted, accept: []string{"{}", "status: {halt: {phase: Cancelled}}"}, refuse: []string{"status: {halt: {phase: Skipped}}", "status: {halt: {reason: Other}}"}, says: final,
+			base: s.base, stored: halted, accept: []string{"{}", "status: {halt: {phase: Cancelled}}"}, refuse: []string{"status: {halt: {phase: Skipped}}", "status: {halt: {reason: Other}}"},
+			at: "status.halt", says: "halt cannot be changed",
 		},
-		"a halt is not taken back": {base: s.base, stored: halted, accept: []string{"status: {reason: Good}"}, refuse: []string{"status: {halt: null}", "status: null"}, says: final},
+		"a halt is not taken back": {
+			base: s.base, stored: halted, accept: []string{"status: {reason: Good}"}, refuse: []string{"status: {halt: null}", "status: null"}, at: "status", says: "halt cannot be taken back",
+		},
 	})
 }
 

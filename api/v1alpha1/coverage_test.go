@@ -33,16 +33,47 @@ var inherited = regexp.MustCompile(`work\.job\.template\.|status\.conditions\[]|
 
 // promises collects the validations below one schema. required says that the field has to be there.
 func promises(kind, path string, required bool, s *apiextensionsv1.JSONSchemaProps) []promise {
-	if inherited.MatchString(path) {
-		return nil
+	var found []promise
+	for _, rule := range s.XValidations {
+		at := strings.TrimPrefix(path+rule.FieldPath, ".")
+		for _, says := range messages(rule) {
+			found = append(found, promise{kind, at, says, nil})
+		}
 	}
+	if !inherited.MatchString(path) {
+		found = append(found, promisedHere(kind, path, required, s)...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		child := s.Properties[name]
+		found = append(found, promises(kind, strings.TrimPrefix(path+"."+name, "."), slices.Contains(s.Required, name), &child)...)
+	}
+	if s.Items != nil {
+		found = append(found, promises(kind, path+"[]", false, s.Items.Schema)...)
+	}
+	return found
+}
+
+// told finds what an expression of hack/crdtrim/transitions.go tells.
+var told = regexp.MustCompile(`\? '' : '; ([^']+)'`)
+
+// messages are what a rule says of what it refuses.
+func messages(rule apiextensionsv1.ValidationRule) []string {
+	if rule.MessageExpression == "" {
+		return []string{rule.Message}
+	}
+	var all []string
+	for _, found := range told.FindAllStringSubmatch(rule.MessageExpression, -1) {
+		all = append(all, found[1])
+	}
+	return all
+}
+
+// promisedHere collects the validations of one schema but for its rules.
+func promisedHere(kind, path string, required bool, s *apiextensionsv1.JSONSchemaProps) []promise {
 	var found []promise
 	add := func(says string, bound *int64) { found = append(found, promise{kind, path, says, bound}) }
 	if required {
 		add("Required value", nil)
-	}
-	for _, rule := range s.XValidations {
-		add(rule.Message, nil)
 	}
 	if len(s.Enum) > 0 {
 		add("supported values", nil)
@@ -51,16 +82,8 @@ func promises(kind, path string, required bool, s *apiextensionsv1.JSONSchemaPro
 		add("should match", nil)
 	}
 	bounds(s, add)
-	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		child := s.Properties[name]
-		found = append(found, promises(kind, strings.TrimPrefix(path+"."+name, "."), slices.Contains(s.Required, name), &child)...)
-	}
-	if s.Items != nil {
-		path += "[]"
-		if ptr.Deref(s.XListType, "atomic") != "atomic" {
-			add("Duplicate value", nil)
-		}
-		found = append(found, promises(kind, path, false, s.Items.Schema)...)
+	if s.Items != nil && ptr.Deref(s.XListType, "atomic") != "atomic" {
+		found = append(found, promise{kind, path + "[]", "Duplicate value", nil})
 	}
 	return found
 }

@@ -47,15 +47,15 @@ func directReservations() rules {
 			},
 			"leaseDurationSeconds cannot be changed or removed": {
 				base: with(reservation, "spec: {leaseDurationSeconds: 60}"), stored: created, accept: set("spec.leaseDurationSeconds", 60), refuse: set("spec.leaseDurationSeconds", 61, nil),
-				at: "spec.leaseDurationSeconds", says: "leaseDurationSeconds is immutable; renew by setting renewTime",
+				at: "spec", says: "leaseDurationSeconds is immutable; renew by setting renewTime",
 			},
 			"leaseDurationSeconds cannot be changed by removing the spec": {
 				base: with(reservation, "spec: {leaseDurationSeconds: 60}"), stored: created, accept: []string{"{}"}, refuse: []string{"spec: null"},
-				at: "spec.leaseDurationSeconds", says: "leaseDurationSeconds is immutable; renew by setting renewTime",
+				at: "spec", says: "leaseDurationSeconds is immutable; renew by setting renewTime",
 			},
 			"waitTimeoutSeconds cannot be changed or removed": {
 				base: with(reservation, "spec: {waitTimeoutSeconds: 60}"), stored: created, accept: set("spec.waitTimeoutSeconds", 60), refuse: set("spec.waitTimeoutSeconds", 61, nil),
-				at: "spec.waitTimeoutSeconds", says: "waitTimeoutSeconds is immutable",
+				at: "spec", says: "waitTimeoutSeconds is immutable",
 			},
 			"renewals only move forward": {
 				base: with(reservation, `spec: {renewTime: "2026-11-20T07:00:00Z"}`), stored: created, accept: set("spec.renewTime", "2026-11-20T07:00:00Z", "2026-11-20T07:00:01Z", "2026-11-20T08:00:01+01:00"),
@@ -74,12 +74,12 @@ func directReservationPhases() rules {
 	}
 	const final = "a terminal phase never changes"
 	return rules{
-		"Pending is followed by anything":         phases(reservation, ways, "Pending", []string{"Active", "Granted", "Released", "Expired"}, ""),
-		"Active is not followed by Pending":       phases(reservation, ways, "Active", []string{"Granted", "Released", "Expired"}, "nothing returns to Pending"),
-		"Granted is followed by an end":           phases(reservation, ways, "Granted", []string{"Released", "Expired"}, "a Granted reservation becomes Released or Expired"),
-		"Released is final":                       phases(reservation, ways, "Released", nil, final),
-		"Expired is final":                        phases(reservation, ways, "Expired", nil, final),
-		"a status without a phase is no way back": {base: reservation, stored: ways["Expired"], accept: []string{"status: {reason: Good}"}, refuse: []string{"status: {phase: null}", "status: null"}, says: final},
+		"Pending is followed by anything":         phases(reservation, ways, "Pending", []string{"Active", "Granted", "Released", "Expired"}, "status.phase", ""),
+		"Active is not followed by Pending":       phases(reservation, ways, "Active", []string{"Granted", "Released", "Expired"}, "status.phase", "nothing returns to Pending"),
+		"Granted is followed by an end":           phases(reservation, ways, "Granted", []string{"Released", "Expired"}, "status.phase", "a Granted reservation becomes Released or Expired"),
+		"Released is final":                       phases(reservation, ways, "Released", nil, "status.phase", final),
+		"Expired is final":                        phases(reservation, ways, "Expired", nil, "status.phase", final),
+		"a status without a phase is no way back": {base: reservation, stored: ways["Expired"], accept: []string{"status: {reason: Good}"}, refuse: []string{"status: {phase: null}", "status: null"}, at: "status.phase", says: final},
 		"a phase is one of five": {
 			base: reservation, stored: created, accept: set("status.phase", "Active"), refuse: set("status.phase", "Lost", "active", ""), at: "status.phase", says: "supported values",
 		},

@@ -47,11 +47,6 @@ const (
 )
 
 // DirectReservationSpec is a claim on the next free slot of a queue.
-// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.release) && oldSelf.release) || (has(self.release) && self.release)",message="release cannot be taken back; create a new reservation instead"
-// +kubebuilder:validation:XValidation:rule="has(self.queue) == has(oldSelf.queue) && (!has(self.queue) || self.queue == oldSelf.queue)",message="queue is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.type) == has(oldSelf.type) && (!has(self.type) || self.type == oldSelf.type)",message="type is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.claims) == has(oldSelf.claims) && (!has(self.claims) || self.claims == oldSelf.claims)",message="claims is immutable"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.renewTime) || (has(self.renewTime) && self.renewTime >= oldSelf.renewTime)",message="renewTime only moves forward"
 type DirectReservationSpec struct {
 	// queue names the JobQueue in this namespace. Default: "default".
 	// +optional
@@ -79,7 +74,6 @@ type DirectReservationSpec struct {
 	// +kubebuilder:default=300
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=600
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="leaseDurationSeconds is immutable; renew by setting renewTime"
 	LeaseDurationSeconds int32 `json:"leaseDurationSeconds,omitempty"`
 
 	// waitTimeoutSeconds bounds the wait as Pending and, again, the wait as Active.
@@ -87,7 +81,6 @@ type DirectReservationSpec struct {
 	// +kubebuilder:default=600
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="waitTimeoutSeconds is immutable"
 	WaitTimeoutSeconds int32 `json:"waitTimeoutSeconds,omitempty"`
 
 	// renewTime is set by the holder to the present time, to show that it lives. A time in the future counts as the time at
@@ -117,6 +110,9 @@ type DirectReservationStatus struct {
 	// phase of the reservation.
 	// +optional
 	// +kubebuilder:default=Pending
+	// +kubebuilder:validation:XValidation:rule="!(oldSelf in ['Released','Expired']) || self == oldSelf",message="a terminal phase never changes"
+	// +kubebuilder:validation:XValidation:rule="oldSelf != 'Active' || self != 'Pending'",message="nothing returns to Pending"
+	// +kubebuilder:validation:XValidation:rule="oldSelf != 'Granted' || self in ['Granted','Released','Expired']",message="a Granted reservation becomes Released or Expired"
 	Phase DirectReservationPhase `json:"phase,omitempty"`
 
 	// observedGeneration is the generation last acted upon.
@@ -190,9 +186,6 @@ type DirectReservationStatus struct {
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:selectablefield:JSONPath=`.status.phase`
 // +kubebuilder:selectablefield:JSONPath=`.spec.queue`
-// +kubebuilder:validation:XValidation:rule="!(oldSelf.status.phase in ['Released','Expired']) || self.status.phase == oldSelf.status.phase",message="a terminal phase never changes"
-// +kubebuilder:validation:XValidation:rule="oldSelf.status.phase != 'Active' || self.status.phase != 'Pending'",message="nothing returns to Pending"
-// +kubebuilder:validation:XValidation:rule="oldSelf.status.phase != 'Granted' || self.status.phase in ['Granted','Released','Expired']",message="a Granted reservation becomes Released or Expired"
 type DirectReservation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -147,7 +147,7 @@ func jobGroupPhases() rules {
 			base: group, stored: created, accept: set("status.phase", "Running"), refuse: set("status.phase", "Queued", "running", ""), at: "status.phase", says: "supported values",
 		},
 		"a write of status without a phase brings no group back": {
-			base: group, stored: groupWays["Running"], accept: []string{"status: {reason: Good}"}, refuse: []string{"status: {phase: null}", "status: null"}, says: noWayBack,
+			base: group, stored: groupWays["Running"], accept: []string{"status: {reason: Good}"}, refuse: []string{"status: {phase: null}", "status: null"}, at: "status.phase", says: noWayBack,
 		},
 	}
 	for from, next := range map[string]struct {
@@ -162,7 +162,7 @@ func jobGroupPhases() rules {
 		"Skipped":    {nil, final},
 		"Cancelled":  {nil, final},
 	} {
-		r := phases(group, groupWays, from, next.to, next.says)
+		r := phases(group, groupWays, from, next.to, "status.phase", next.says)
 		r.also = []string{noWayBack}
 		all[from+" is followed only by what the life of a group allows"] = r
 	}

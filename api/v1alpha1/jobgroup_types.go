@@ -74,12 +74,6 @@ type GroupMember struct {
 
 // JobGroupSpec is what the user, or a ScheduledJob, asks for.
 // +kubebuilder:validation:XValidation:rule="!has(self.scheduledTime) || has(self.scheduledJobRef)",message="scheduledTime needs scheduledJobRef"
-// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.cancel) && oldSelf.cancel) || (has(self.cancel) && self.cancel)",message="cancel cannot be taken back; create a new group instead"
-// +kubebuilder:validation:XValidation:rule="has(self.mode) == has(oldSelf.mode) && (!has(self.mode) || self.mode == oldSelf.mode)",message="mode is immutable; create a new group instead"
-// +kubebuilder:validation:XValidation:rule="has(self.onFailure) == has(oldSelf.onFailure) && (!has(self.onFailure) || self.onFailure == oldSelf.onFailure)",message="onFailure is immutable; create a new group instead"
-// +kubebuilder:validation:XValidation:rule="self.members == oldSelf.members && self.members.map(m, m.name) == oldSelf.members.map(m, m.name)",message="members is immutable, its order included; create a new group instead"
-// +kubebuilder:validation:XValidation:rule="has(self.scheduledJobRef) == has(oldSelf.scheduledJobRef) && (!has(self.scheduledJobRef) || self.scheduledJobRef == oldSelf.scheduledJobRef)",message="scheduledJobRef is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.scheduledTime) == has(oldSelf.scheduledTime) && (!has(self.scheduledTime) || self.scheduledTime == oldSelf.scheduledTime)",message="scheduledTime is immutable"
 type JobGroupSpec struct {
 	JobGroupTemplateSpec `json:",inline"`
 
@@ -193,10 +187,14 @@ type GroupMemberStatus struct {
 }
 
 // JobGroupStatus is what the manager knows of a group.
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.halt) || has(self.halt)",message="halt cannot be taken back"
 type JobGroupStatus struct {
 	// phase of the group.
 	// +optional
 	// +kubebuilder:default=Pending
+	// +kubebuilder:validation:XValidation:rule="!(oldSelf in ['Completed','Failed','Skipped','Cancelled']) || self == oldSelf",message="a terminal phase never changes"
+	// +kubebuilder:validation:XValidation:rule="oldSelf == 'Pending' || self != 'Pending'",message="nothing returns to Pending"
+	// +kubebuilder:validation:XValidation:rule="oldSelf != 'Cancelling' || self in ['Cancelling','Cancelled','Failed']",message="a Cancelling group becomes Cancelled or Failed"
 	Phase JobGroupPhase `json:"phase,omitempty"`
 
 	// observedGeneration is the generation last acted upon.
@@ -236,6 +234,7 @@ type JobGroupStatus struct {
 
 	// halt is what the ScheduledJob that created the group asks of it.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="halt cannot be changed"
 	Halt *Halt `json:"halt,omitempty"`
 
 	// announcements owed and made.
@@ -268,10 +267,6 @@ type JobGroupStatus struct {
 // +kubebuilder:selectablefield:JSONPath=`.status.phase`
 // +kubebuilder:selectablefield:JSONPath=`.spec.scheduledJobRef.name`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 57",message="the name of a JobGroup may have at most 57 characters, since the names of its runs are made from it"
-// +kubebuilder:validation:XValidation:rule="!(oldSelf.status.phase in ['Completed','Failed','Skipped','Cancelled']) || self.status.phase == oldSelf.status.phase",message="a terminal phase never changes"
-// +kubebuilder:validation:XValidation:rule="oldSelf.status.phase == 'Pending' || self.status.phase != 'Pending'",message="nothing returns to Pending"
-// +kubebuilder:validation:XValidation:rule="oldSelf.status.phase != 'Cancelling' || self.status.phase in ['Cancelling','Cancelled','Failed']",message="a Cancelling group becomes Cancelled or Failed"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status.halt) || (has(self.status.halt) && self.status.halt == oldSelf.status.halt)",message="halt cannot be changed or taken back"
 type JobGroup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -248,17 +248,17 @@ func jobRunImmutability() rules {
 		},
 		"priority changes only while Queued": {
 			base: with(httpRun, "spec: {priority: 1}"), stored: []string{"status: {phase: Running}"}, accept: set("spec.priority", 1), refuse: set("spec.priority", 2, nil),
-			says: "priority can be changed only while the run is Queued",
+			at: "spec", says: "priority can be changed only while the run is Queued",
 		},
 		"priority is added only while Queued": {
-			base: httpRun, stored: []string{"status: {phase: Running}"}, accept: []string{"{}"}, refuse: set("spec.priority", 2), says: "priority can be changed only while the run is Queued",
+			base: httpRun, stored: []string{"status: {phase: Running}"}, accept: []string{"{}"}, refuse: set("spec.priority", 2), at: "spec", says: "priority can be changed only while the run is Queued",
 		},
 		"notBefore changes only while Queued": {
 			base: with(httpRun, `spec: {notBefore: "2026-11-20T07:00:00Z"}`), stored: []string{"status: {phase: Cancelled}"}, accept: []string{"{}"}, refuse: set("spec.notBefore", "2026-11-20T07:00:01Z", nil),
-			says: "notBefore can be changed only while the run is Queued",
+			at: "spec", says: "notBefore can be changed only while the run is Queued",
 		},
 		"notBefore is added only while Queued": {
-			base: httpRun, stored: []string{"status: {phase: Running}"}, accept: []string{"{}"}, refuse: set("spec.notBefore", "2026-11-20T07:00:00Z"), says: "notBefore can be changed only while the run is Queued",
+			base: httpRun, stored: []string{"status: {phase: Running}"}, accept: []string{"{}"}, refuse: set("spec.notBefore", "2026-11-20T07:00:00Z"), at: "spec", says: "notBefore can be changed only while the run is Queued",
 		},
 		"while Queued the place in the queue can be changed": {
 			base: httpRun, stored: created, accept: []string{"spec: {priority: 5}", `spec: {notBefore: "2026-11-20T07:00:00Z"}`},
@@ -281,51 +281,55 @@ func jobRunPhases() rules {
 	final := "a terminal phase never changes"
 	all := rules{}
 	for from, next := range map[string]struct {
-		to   []string
-		says string
+		to       []string
+		at, says string
 	}{
-		"Queued":     {[]string{"Running", "Skipped", "Cancelled"}, "a Queued run becomes Running, Skipped or Cancelled"},
-		"Running":    {[]string{"Cancelling", "Completed", "Failed", "Skipped"}, "a Running run becomes Cancelling, Completed, Failed or Skipped; nothing returns to Queued"},
-		"Cancelling": {[]string{"Cancelled", "Failed"}, "a Cancelling run becomes Cancelled or Failed; nothing returns to Queued"},
-		"Completed":  {nil, final},
-		"Failed":     {nil, final},
-		"Skipped":    {nil, final},
-		"Cancelled":  {nil, final},
+		"Queued":     {[]string{"Running", "Skipped", "Cancelled"}, "status", "a Queued run becomes Running, Skipped or Cancelled"},
+		"Running":    {[]string{"Cancelling", "Completed", "Failed", "Skipped"}, "status.phase", "a Running run becomes Cancelling, Completed, Failed or Skipped; nothing returns to Queued"},
+		"Cancelling": {[]string{"Cancelled", "Failed"}, "status.phase", "a Cancelling run becomes Cancelled or Failed; nothing returns to Queued"},
+		"Completed":  {nil, "status.phase", final},
+		"Failed":     {nil, "status.phase", final},
+		"Skipped":    {nil, "status.phase", final},
+		"Cancelled":  {nil, "status.phase", final},
 	} {
-		all[from+" is followed only by what the life of a run allows"] = phases(httpRun, journeys, from, next.to, next.says)
+		all[from+" is followed only by what the life of a run allows"] = phases(httpRun, journeys, from, next.to, next.at, next.says)
 	}
 	return joined(all, rules{
 		"a write of status without a phase brings nothing back": {
 			base: httpRun, stored: journeys["Running"], accept: []string{"status: {reason: Good}"}, refuse: []string{"status: {phase: null}", "status: null"},
-			says: "a Running run becomes Cancelling, Completed, Failed or Skipped; nothing returns to Queued",
+			at: "status.phase", says: "a Running run becomes Cancelling, Completed, Failed or Skipped; nothing returns to Queued",
 		},
 		"a write of status without a phase brings nothing terminal back": {
-			base: httpRun, stored: journeys["Failed"], accept: []string{"status: {reason: Good}"}, refuse: []string{"status: {phase: null}", "status: null"}, says: final,
+			base: httpRun, stored: journeys["Failed"], accept: []string{"status: {reason: Good}"}, refuse: []string{"status: {phase: null}", "status: null"}, at: "status.phase", says: final,
 		},
 		"a phase is one of seven": {
 			base: httpRun, stored: created, accept: set("status.phase", "Running"), refuse: set("status.phase", "Lost", "queued", ""), at: "status.phase", says: "supported values", also: []string{"a Queued run becomes"},
 		},
 		"a run that nobody has acted upon takes the status of one that had ended, as a restore writes it": {
 			base: httpRun, stored: created, accept: []string{"status: {phase: Completed, sequence: 7, finishedAt: 2026-11-20T07:00:00Z}", "status: {phase: Failed, sequence: 7, finishedAt: 2026-11-20T07:00:00Z}"},
-			refuse: []string{"status: {phase: Completed, sequence: 7}", "status: {phase: Completed, finishedAt: 2026-11-20T07:00:00Z}"}, says: "a Queued run becomes Running, Skipped or Cancelled",
+			refuse: []string{"status: {phase: Completed, sequence: 7}", "status: {phase: Completed, finishedAt: 2026-11-20T07:00:00Z}"}, at: "status", says: "a Queued run becomes Running, Skipped or Cancelled",
 		},
 		"a run that waits is not ended without having been at work": {
 			base: httpRun, stored: []string{"status: {sequence: 7}"}, accept: []string{"status: {phase: Cancelled, finishedAt: 2026-11-20T07:00:00Z}"},
-			refuse: []string{"status: {phase: Completed, finishedAt: 2026-11-20T07:00:00Z}"}, says: "a Queued run becomes Running, Skipped or Cancelled",
+			refuse: []string{"status: {phase: Completed, finishedAt: 2026-11-20T07:00:00Z}"}, at: "status", says: "a Queued run becomes Running, Skipped or Cancelled",
 		},
 		"a slot that was freed is never held again": {
-			base: httpRun, stored: []string{"status: {phase: Running, slot: Held}", "status: {phase: Failed, slot: Free}"}, accept: set("status.slot", "Free"), refuse: set("status.slot", "Held", nil),
-			says: "a slot once freed is never held again",
+			base: httpRun, stored: []string{"status: {phase: Running, slot: Held}", "status: {phase: Failed, slot: Free}"}, accept: set("status.slot", "Free"), refuse: set("status.slot", "Held"),
+			at: "status.slot", says: "a slot once freed is never held again",
+		},
+		"a slot that was freed is not forgotten": {
+			base: httpRun, stored: []string{"status: {phase: Running, slot: Held}", "status: {phase: Failed, slot: Free}"}, accept: set("status.slot", "Free"), refuse: set("status.slot", nil),
+			at: "status", says: "a slot is freed, not forgotten",
 		},
 		"a slot that is held is freed, not forgotten": {
-			base: httpRun, stored: []string{"status: {phase: Running, slot: Held}"}, accept: set("status.slot", "Held", "Free"), refuse: set("status.slot", nil), says: "a slot once freed is never held again",
+			base: httpRun, stored: []string{"status: {phase: Running, slot: Held}"}, accept: set("status.slot", "Held", "Free"), refuse: set("status.slot", nil), at: "status", says: "a slot is freed, not forgotten",
 		},
 	})
 }
 
 // phases is the rule of what may follow a phase, which may always stay.
-func phases(base string, ways map[string][]string, from string, to []string, says string) rule {
-	r := rule{base: base, stored: ways[from], accept: set("status.phase", from), says: says}
+func phases(base string, ways map[string][]string, from string, to []string, at, says string) rule {
+	r := rule{base: base, stored: ways[from], accept: set("status.phase", from), at: at, says: says}
 	for phase := range ways {
 		variant := set("status.phase", phase)[0]
 		switch {
@@ -347,8 +351,8 @@ func jobRunStatus() rules {
 		"who was asked to end before the work may be asked to end during it": {
 			base: httpRun, stored: []string{"status: {halt: {phase: Skipped, reason: MemberFailed, message: a}}"},
 			accept: []string{"{}", "status: {halt: {phase: Cancelled, reason: GroupCancelled, message: b}}"},
-			refuse: []string{"status: {halt: {reason: Other}}", "status: {halt: {message: Other}}", "status: {halt: null}"},
-			says:   "halt cannot be changed or taken back; only one that asks for Skipped may come to ask for Cancelled",
+			refuse: []string{"status: {halt: {reason: Other}}", "status: {halt: {message: Other}}"},
+			at:     "status.halt", says: "halt cannot be changed; only one that asks for Skipped may come to ask for Cancelled",
 		},
 		"slot is Held or Free":                            full.one("status.slot", "Held", "Free"),
 		"an incarnation has an id":                        full.needed("status.incarnation.id"),

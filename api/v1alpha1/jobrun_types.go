@@ -109,22 +109,6 @@ type Chain struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.retryOf) || has(self.work) == has(self.chain)",message="a retry by hand names retryOf alone: its work comes from that run"
 // +kubebuilder:validation:XValidation:rule="!has(self.scheduledTime) || has(self.scheduledJobRef)",message="scheduledTime needs scheduledJobRef"
 // +kubebuilder:validation:XValidation:rule="!has(self.groupRef) || (has(self.work) && !has(self.scheduledTime))",message="groupRef needs work, and excludes scheduledTime: the manager sets it on the members it creates"
-// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.cancel) && oldSelf.cancel) || (has(self.cancel) && self.cancel)",message="cancel cannot be taken back; create a new run instead"
-// +kubebuilder:validation:XValidation:rule="has(self.work) == has(oldSelf.work) && (!has(self.work) || self.work == oldSelf.work)",message="work is immutable; create a new run instead"
-// +kubebuilder:validation:XValidation:rule="!has(self.work) || !has(self.work.job) || !has(oldSelf.work) || !has(oldSelf.work.job) || !has(self.work.job.template.spec.template.spec.initContainers) || !has(oldSelf.work.job.template.spec.template.spec.initContainers) || self.work.job.template.spec.template.spec.initContainers.map(c, c.name) == oldSelf.work.job.template.spec.template.spec.initContainers.map(c, c.name)",message="the order of initContainers is immutable, as all of work is; create a new run instead"
-// +kubebuilder:validation:XValidation:rule="has(self.queue) == has(oldSelf.queue) && (!has(self.queue) || self.queue == oldSelf.queue)",message="queue is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.type) == has(oldSelf.type) && (!has(self.type) || self.type == oldSelf.type)",message="type is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.claims) == has(oldSelf.claims) && (!has(self.claims) || self.claims == oldSelf.claims)",message="claims is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.timeoutSeconds) == has(oldSelf.timeoutSeconds) && (!has(self.timeoutSeconds) || self.timeoutSeconds == oldSelf.timeoutSeconds)",message="timeoutSeconds is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.staleAfterSeconds) == has(oldSelf.staleAfterSeconds) && (!has(self.staleAfterSeconds) || self.staleAfterSeconds == oldSelf.staleAfterSeconds)",message="staleAfterSeconds is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.retryPolicy) == has(oldSelf.retryPolicy) && (!has(self.retryPolicy) || self.retryPolicy == oldSelf.retryPolicy)",message="retryPolicy is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.recoveryPolicy) == has(oldSelf.recoveryPolicy) && (!has(self.recoveryPolicy) || self.recoveryPolicy == oldSelf.recoveryPolicy)",message="recoveryPolicy is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.retryOf) == has(oldSelf.retryOf) && (!has(self.retryOf) || self.retryOf == oldSelf.retryOf)",message="retryOf is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.scheduledJobRef) == has(oldSelf.scheduledJobRef) && (!has(self.scheduledJobRef) || self.scheduledJobRef == oldSelf.scheduledJobRef)",message="scheduledJobRef is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.scheduledTime) == has(oldSelf.scheduledTime) && (!has(self.scheduledTime) || self.scheduledTime == oldSelf.scheduledTime)",message="scheduledTime is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.groupRef) == has(oldSelf.groupRef) && (!has(self.groupRef) || self.groupRef == oldSelf.groupRef)",message="groupRef is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.attempt) == has(oldSelf.attempt) && (!has(self.attempt) || self.attempt == oldSelf.attempt)",message="attempt is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.chain) == has(oldSelf.chain) && (!has(self.chain) || self.chain == oldSelf.chain)",message="chain is immutable"
 type JobRunSpec struct {
 	JobRunTemplateSpec `json:",inline"`
 
@@ -292,10 +276,16 @@ type ChainStatus struct {
 }
 
 // JobRunStatus is what the manager knows of a run.
+// +kubebuilder:validation:XValidation:rule="self.phase in ['Queued','Running','Skipped','Cancelled'] || oldSelf.phase != 'Queued' || (!has(oldSelf.sequence) && has(self.sequence) && has(self.finishedAt))",message="a Queued run becomes Running, Skipped or Cancelled"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.slot) || has(self.slot)",message="a slot is freed, not forgotten"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.halt) || has(self.halt)",message="halt cannot be taken back"
 type JobRunStatus struct {
 	// phase of this attempt. The end of the whole chain is told by the conditions Complete and Failed of its root.
 	// +optional
 	// +kubebuilder:default=Queued
+	// +kubebuilder:validation:XValidation:rule="!(oldSelf in ['Completed','Failed','Skipped','Cancelled']) || self == oldSelf",message="a terminal phase never changes"
+	// +kubebuilder:validation:XValidation:rule="oldSelf != 'Running' || self in ['Running','Cancelling','Completed','Failed','Skipped']",message="a Running run becomes Cancelling, Completed, Failed or Skipped; nothing returns to Queued"
+	// +kubebuilder:validation:XValidation:rule="oldSelf != 'Cancelling' || self in ['Cancelling','Cancelled','Failed']",message="a Cancelling run becomes Cancelled or Failed; nothing returns to Queued"
 	Phase JobRunPhase `json:"phase,omitempty"`
 
 	// observedGeneration is the generation last acted upon.
@@ -332,6 +322,7 @@ type JobRunStatus struct {
 
 	// slot: Held from the claim until the work is known to have stopped, then Free.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="oldSelf == 'Held' || self == 'Free'",message="a slot once freed is never held again"
 	Slot SlotState `json:"slot,omitempty"`
 
 	// incarnation of the manager that claimed the run, or took it over.
@@ -369,6 +360,7 @@ type JobRunStatus struct {
 
 	// halt is what the creator of the run asks of it.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf || (oldSelf.phase == 'Skipped' && self.phase == 'Cancelled')",message="halt cannot be changed; only one that asks for Skipped may come to ask for Cancelled"
 	Halt *Halt `json:"halt,omitempty"`
 
 	// fencedBy is the epoch of the manager that touched this run to void late writes of an earlier one.
@@ -411,15 +403,7 @@ type JobRunStatus struct {
 // +kubebuilder:selectablefield:JSONPath=`.spec.scheduledJobRef.name`
 // +kubebuilder:selectablefield:JSONPath=`.spec.groupRef.name`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 57 || (has(self.spec.chain) && size(self.metadata.name) <= 63)",message="the name of a JobRun may have at most 57 characters, since the names of its retries and its Job are made from it"
-// +kubebuilder:validation:XValidation:rule="!(oldSelf.status.phase in ['Completed','Failed','Skipped','Cancelled']) || self.status.phase == oldSelf.status.phase",message="a terminal phase never changes"
-// +kubebuilder:validation:XValidation:rule="oldSelf.status.phase != 'Queued' || self.status.phase in ['Queued','Running','Skipped','Cancelled'] || (!has(oldSelf.status.sequence) && has(self.status.sequence) && has(self.status.finishedAt))",message="a Queued run becomes Running, Skipped or Cancelled"
-// +kubebuilder:validation:XValidation:rule="oldSelf.status.phase != 'Running' || self.status.phase in ['Running','Cancelling','Completed','Failed','Skipped']",message="a Running run becomes Cancelling, Completed, Failed or Skipped; nothing returns to Queued"
-// +kubebuilder:validation:XValidation:rule="oldSelf.status.phase != 'Cancelling' || self.status.phase in ['Cancelling','Cancelled','Failed']",message="a Cancelling run becomes Cancelled or Failed; nothing returns to Queued"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status.slot) || (has(self.status.slot) && (oldSelf.status.slot == 'Held' || self.status.slot == 'Free'))",message="a slot once freed is never held again"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status.halt) || (has(self.status.halt) && (self.status.halt == oldSelf.status.halt || (oldSelf.status.halt.phase == 'Skipped' && self.status.halt.phase == 'Cancelled')))",message="halt cannot be changed or taken back; only one that asks for Skipped may come to ask for Cancelled"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.retryOf) || self.spec.retryOf != self.metadata.name",message="a run cannot be the retry of itself"
-// +kubebuilder:validation:XValidation:rule="oldSelf.status.phase == 'Queued' || (has(self.spec.priority) == has(oldSelf.spec.priority) && (!has(self.spec.priority) || self.spec.priority == oldSelf.spec.priority))",message="priority can be changed only while the run is Queued"
-// +kubebuilder:validation:XValidation:rule="oldSelf.status.phase == 'Queued' || (has(self.spec.notBefore) == has(oldSelf.spec.notBefore) && (!has(self.spec.notBefore) || self.spec.notBefore == oldSelf.spec.notBefore))",message="notBefore can be changed only while the run is Queued"
 type JobRun struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

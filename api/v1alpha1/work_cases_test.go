@@ -7,7 +7,7 @@ const jobTemplate = `work: {job: {template: {spec: {template: {spec: {containers
 func jobWork() rules {
 	const spec = "work.job.template.spec."
 	notAllowed := func(field string, value any, says string) rule {
-		return rule{base: jobTemplate, accept: []string{"{}"}, refuse: set(spec+field, value), at: "work.job", says: says}
+		return rule{base: jobTemplate, accept: []string{"{}"}, refuse: set(spec+field, value), at: spec + field, says: says}
 	}
 	return rules{
 		"work.job needs a pod with a container": {
@@ -49,11 +49,11 @@ func jobWork() rules {
 			"backoffLimit is not allowed under work.job: it is always 0, so that every attempt is a JobRun; use retryPolicy"),
 		"a pod is replaced only when it has ended": {
 			base: jobTemplate, accept: set(spec+"podReplacementPolicy", "Failed"), refuse: set(spec+"podReplacementPolicy", "TerminatingOrFailed"),
-			at: "work.job", says: "podReplacementPolicy under work.job is always Failed, so that no two pods of one run do the same work",
+			at: spec + "podReplacementPolicy", says: "podReplacementPolicy under work.job is always Failed, so that no two pods of one run do the same work",
 		},
 		"a pod is not restarted for ever": {
 			base: jobTemplate, accept: set(spec+"template.spec.restartPolicy", "Never", "OnFailure"), refuse: set(spec+"template.spec.restartPolicy", "Always"),
-			at: "work.job", says: "restartPolicy under work.job must be Never (OnFailure is taken as Never: every attempt is a JobRun; use retryPolicy)",
+			at: spec + "template.spec.restartPolicy", says: "restartPolicy under work.job must be Never (OnFailure is taken as Never: every attempt is a JobRun; use retryPolicy)",
 		},
 		"a skip exit code is a failure to others": {
 			base: jobTemplate, accept: each("work: {job: {skipExitCodes: [%d]}}", 1), refuse: each("work: {job: {skipExitCodes: [%d]}}", 0, -1),

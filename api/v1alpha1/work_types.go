@@ -136,13 +136,6 @@ type Work struct {
 
 // JobWork runs pods through a batch/v1 Job that Reprise creates, owns and stops.
 // +kubebuilder:validation:XValidation:rule="has(self.template.spec) && has(self.template.spec.template.spec) && size(self.template.spec.template.spec.containers) > 0",message="work.job.template needs spec.template.spec.containers with at least one container"
-// +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.ttlSecondsAfterFinished)",message="ttlSecondsAfterFinished is not allowed under work.job: it would remove the evidence of the outcome; use the run's own ttlSecondsAfterFinished"
-// +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.suspend)",message="suspend is not allowed under work.job: Reprise uses it to stop work; suspend the queue instead"
-// +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.managedBy)",message="managedBy is not allowed under work.job: the Job controller must report the outcome"
-// +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !(has(self.template.spec.selector) || has(self.template.spec.manualSelector))",message="selector and manualSelector are not allowed under work.job: Reprise finds pods by the run's UID"
-// +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.backoffLimit)",message="backoffLimit is not allowed under work.job: it is always 0, so that every attempt is a JobRun; use retryPolicy"
-// +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.podReplacementPolicy) || self.template.spec.podReplacementPolicy == 'Failed'",message="podReplacementPolicy under work.job is always Failed, so that no two pods of one run do the same work"
-// +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.template.spec) || !has(self.template.spec.template.spec.restartPolicy) || self.template.spec.template.spec.restartPolicy in ['Never', 'OnFailure']",message="restartPolicy under work.job must be Never (OnFailure is taken as Never: every attempt is a JobRun; use retryPolicy)"
 type JobWork struct {
 	// template is the Job to create. Reprise sets backoffLimit 0, podReplacementPolicy Failed, restartPolicy Never and the
 	// run's labels, and gives every container the environment variables REPRISE_RUN, REPRISE_ATTEMPT and

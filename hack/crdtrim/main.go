@@ -12,9 +12,12 @@
 //     Job yet; the API server applies them when the Job is created;
 //   - alpha fields (alpha.go): a server with the gate off drops them from the Job without a word.
 //
-// There it also narrows what no client could read once it is stored (bounds.go).
+// There it also narrows what no client could read once it is stored (bounds.go), and adds the rules of ours (rules.go).
 //
 // The property itself keeps its description, which is ours, as everything above it is.
+//
+// It also generates the rules about changes of a spec (transitions.go). An API server evaluates all rules of a kind with every
+// write of an object, and what that costs is most of what the write costs: config/crd has a test and a benchmark.
 package main
 
 import (
@@ -70,7 +73,8 @@ func trimFile(data []byte, path []string) ([]byte, error) {
 	}
 	for i := range crd.Spec.Versions {
 		if schema := crd.Spec.Versions[i].Schema; schema != nil {
-			if err := trim(schema.OpenAPIV3Schema, path); err != nil {
+			err := errors.Join(confine(crd.Spec.Names.Kind, schema.OpenAPIV3Schema), trim(schema.OpenAPIV3Schema, path))
+			if err != nil {
 				return nil, err
 			}
 		}

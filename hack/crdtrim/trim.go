@@ -40,7 +40,7 @@ func trimTemplate(s *schema) error {
 	found := findings{alpha: map[field]bool{}}
 	err := found.clean("", s)
 	s.Description = ours
-	return errors.Join(err, found.complete())
+	return errors.Join(err, found.complete(), restrict(s))
 }
 
 // findings are what the cleaning of one template has come across.

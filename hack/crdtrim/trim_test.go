@@ -24,7 +24,25 @@ func embedded() schema {
 		parent.Properties["stays"] = schema{Type: "string", Description: "of Kubernetes", MaxLength: new(int64(7))}
 		s.Properties[f.parent] = parent
 	}
+	for path := range templateRules {
+		put(&s, strings.Split(path, "."))
+	}
 	return s
+}
+
+// put makes a property, and what is above it, unless it is there.
+func put(s *schema, path []string) {
+	child, ok := s.Properties[path[0]]
+	if !ok {
+		child = schema{Type: "object", Description: "of Kubernetes", XValidations: rules("theirs")}
+	}
+	if child.Properties == nil {
+		child.Properties = map[string]schema{}
+	}
+	if len(path) > 1 {
+		put(&child, path[1:])
+	}
+	s.Properties[path[0]] = child
 }
 
 func rules(message string) apiextensionsv1.ValidationRules {

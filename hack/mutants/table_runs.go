@@ -8,9 +8,8 @@ func ofRuns() []mutant {
 		{
 			name: "terminal-changes",
 			rule: "§3: a terminal phase never changes, and the API server itself sees to it",
-			edits: in("config/crd/bases/batch.reprise.dev_jobruns.yaml", `          rule: '!(oldSelf.status.phase in [''Completed'',''Failed'',''Skipped'',''Cancelled''])
-            || self.status.phase == oldSelf.status.phase'`, `          rule: 'oldSelf.status.phase != ''Completed'' || self.status.phase
-            == oldSelf.status.phase'`),
+			edits: in("config/crd/bases/batch.reprise.dev_jobruns.yaml", `                  rule: '!(oldSelf in [''Completed'',''Failed'',''Skipped'',''Cancelled''])
+                    || self == oldSelf'`, `                  rule: oldSelf != 'Completed' || self == oldSelf`),
 			pkg: "./api/v1alpha1", tests: []string{"TestTheAPIServerKeepsTheRules"},
 		},
 		{

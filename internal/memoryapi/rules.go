@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/google/cel-go/common/types"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
@@ -14,6 +15,7 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/common"
 	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/utils/ptr"
 )
 
 // ruleNode has the CEL rules of one place in a schema, and of those below it.
@@ -32,10 +34,12 @@ type ruleNode struct {
 type rule struct {
 	cel.CompilationResult
 	message string
+	// optionalOld says that the rule sees an optional old value, and is evaluated without one too.
+	optionalOld bool
 }
 
 // compileRules compiles the rules of a schema; nil if there are none. It refuses what no definition of this project uses, and
-// what it would thus be untested in: rules in allOf, messages that are expressions, embedded resources.
+// what it would thus be untested in: rules in allOf, reasons, embedded resources.
 func compileRules(s *structuralschema.Structural) (*ruleNode, error) {
 	return compileNode(s, viewOf(s), model.SchemaDeclType(s, true), true)
 }
@@ -81,14 +85,16 @@ func (n *ruleNode) compile(s *structuralschema.Structural, t *apiservercel.DeclT
 		switch {
 		case c.Error != nil:
 			return fmt.Errorf("rule %q: %s", declared.Rule, c.Error.Detail)
-		case declared.MessageExpression != "" || declared.FieldPath != "" || declared.Reason != nil || declared.OptionalOldSelf != nil:
-			return fmt.Errorf("rule %q: only rules with a plain message are served", declared.Rule)
+		case c.MessageExpressionError != nil:
+			return fmt.Errorf("message of rule %q: %s", declared.Rule, c.MessageExpressionError.Detail)
+		case declared.Reason != nil:
+			return fmt.Errorf("rule %q: rules with a reason are not served", declared.Rule)
 		}
 		message := declared.Message
 		if message == "" {
 			message = "failed rule: " + declared.Rule
 		}
-		n.rules = append(n.rules, rule{CompilationResult: c, message: message})
+		n.rules = append(n.rules, rule{CompilationResult: c, message: message, optionalOld: ptr.Deref(declared.OptionalOldSelf, false)})
 	}
 	return nil
 }
@@ -172,27 +178,57 @@ func (n *ruleNode) check(at *field.Path, value, old any, same *common.Correlated
 // checkHere evaluates the rules of this place.
 func (n *ruleNode) checkHere(at *field.Path, value, old any, unchanged bool) field.ErrorList {
 	var errs field.ErrorList
-	var vars map[string]any
+	var plain, optional map[string]any
 	for _, r := range n.rules {
-		if r.UsesOldSelf && old == nil || !r.UsesOldSelf && unchanged {
+		if r.UsesOldSelf && old == nil && !r.optionalOld || !r.UsesOldSelf && unchanged {
 			continue
 		}
-		if vars == nil {
-			vars = map[string]any{cel.ScopedVarName: common.UnstructuredToVal(value, n.self)}
-			if old != nil {
-				vars[cel.OldScopedVarName] = common.UnstructuredToVal(old, n.self)
-			}
+		if plain == nil {
+			plain, optional = n.variables(value, old)
 		}
-		shown := value
+		vars := plain
+		if r.optionalOld {
+			vars = optional
+		}
+		place, shown := at, value
+		if r.NormalizedRuleFieldPath != "" {
+			place = at.Child(r.NormalizedRuleFieldPath)
+		}
 		if n.object {
 			shown = field.OmitValueType{}
 		}
 		holds, _, err := r.Program.Eval(vars)
 		if err != nil {
-			errs = append(errs, field.Invalid(at, shown, fmt.Sprintf("%v evaluating rule: %s", err, r.message)))
+			errs = append(errs, field.Invalid(place, shown, fmt.Sprintf("%v evaluating rule: %s", err, r.message)))
 		} else if holds.Value() != true {
-			errs = append(errs, field.Invalid(at, shown, r.message))
+			errs = append(errs, field.Invalid(place, shown, r.told(plain)))
 		}
 	}
 	return errs
+}
+
+// variables are what rules see of a value and of what it was before, nil if it was not there: those of plain rules, and those of
+// rules to which the old value is optional.
+func (n *ruleNode) variables(value, old any) (plain, optional map[string]any) {
+	self := common.UnstructuredToVal(value, n.self)
+	plain = map[string]any{cel.ScopedVarName: self}
+	optional = map[string]any{cel.ScopedVarName: self, cel.OldScopedVarName: types.OptionalNone}
+	if old != nil {
+		before := common.UnstructuredToVal(old, n.self)
+		plain[cel.OldScopedVarName] = before
+		optional[cel.OldScopedVarName] = types.OptionalOf(before)
+	}
+	return plain, optional
+}
+
+// told is the message of a rule that does not hold.
+func (r rule) told(vars map[string]any) string {
+	if r.MessageExpression != nil {
+		if says, _, err := r.MessageExpression.Eval(vars); err == nil {
+			if text, ok := says.Value().(string); ok {
+				return text
+			}
+		}
+	}
+	return r.message
 }
