@@ -4,7 +4,6 @@ package jobqueue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
@@ -15,8 +14,6 @@ import (
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/admission"
-	"reprise.dev/reprise/internal/ledger"
-	"reprise.dev/reprise/internal/metrics"
 	"reprise.dev/reprise/internal/reservation"
 	"reprise.dev/reprise/internal/run"
 )
@@ -30,20 +27,15 @@ type ticket struct {
 	object client.Object
 }
 
-// claim swaps the batch into the ledger and then claims slots, each with exactly the version that the swap recorded.
-func (p *pass) claim(ctx context.Context, d admission.Decision) error {
-	tickets, err := p.tickets(ctx, d.Admit)
-	if len(tickets) == 0 || err != nil {
-		return err
-	}
-	defer metrics.AdmissionLatency.Timer(p.Clock.Now, p.queue.key.Namespace, p.queue.key.Name)()
-	p.wakeIn(again)
-	intents := make([]batchv1alpha1.Intent, len(tickets))
-	for i, t := range tickets {
-		intents[i] = batchv1alpha1.Intent{Kind: string(t.entry.Kind), Name: t.entry.Name, UID: t.entry.UID, ResourceVersion: t.entry.Version()}
-	}
-	if err := p.swap(ctx, intents, memory(d.Book)); err != nil {
-		return err
+// intent is what the ledger records of it.
+func (t ticket) intent() batchv1alpha1.Intent {
+	return batchv1alpha1.Intent{Kind: string(t.entry.Kind), Name: t.entry.Name, UID: t.entry.UID, ResourceVersion: t.entry.Version()}
+}
+
+// claim claims slots for a batch that has been entered in the ledger, each with exactly the version that the swap recorded.
+func (p *pass) claim(ctx context.Context, tickets []ticket) error {
+	if len(tickets) > 0 {
+		p.wakeIn(again)
 	}
 	var group errgroup.Group
 	group.SetLimit(parallel)
@@ -53,50 +45,6 @@ func (p *pass) claim(ctx context.Context, d admission.Decision) error {
 		}
 	}
 	return group.Wait()
-}
-
-// swap records the batch. A ledger that was deleted has the queue taken over once more.
-func (p *pass) swap(ctx context.Context, intents []batchv1alpha1.Intent, memory ledger.Memory) error {
-	// A process that ends admits nothing more.
-	if err := p.Gate.Wait(ctx); err != nil {
-		return err
-	}
-	err := p.queue.ledger.Swap(ctx, intents, memory)
-	p.queue.remember(p.queue.ledger.Memory())
-	if errors.Is(err, ledger.ErrLost) {
-		p.queue.ledger = nil
-	}
-	return err
-}
-
-// tickets finds the versions that were decided upon. What the cache shows in another version is left out:
-// the event of that version brings the queue back.
-func (p *pass) tickets(ctx context.Context, entries []admission.Entry) ([]ticket, error) {
-	var tickets []ticket
-	for _, e := range entries {
-		var object client.Object
-		if e.Kind == admission.DirectReservation {
-			dr, err := p.reservation(ctx, e)
-			if err != nil {
-				return nil, err
-			}
-			if dr == nil {
-				continue
-			}
-			object = dr
-		} else {
-			r, err := p.run(ctx, e)
-			if err != nil {
-				return nil, err
-			}
-			if r == nil {
-				continue
-			}
-			object = r
-		}
-		tickets = append(tickets, ticket{entry: e, object: object})
-	}
-	return tickets, nil
 }
 
 // write makes the claim in the object. Its times count from now, after the swap.
@@ -243,8 +191,7 @@ func (p *pass) stillOurs(ctx context.Context, r *batchv1alpha1.JobRun) bool {
 // resolve finds out what became of claims without an answer. Until then they keep their slots, and nothing else is claimed.
 func (p *pass) resolve(ctx context.Context) error {
 	for uid, t := range p.queue.unresolved {
-		intent := batchv1alpha1.Intent{Kind: string(t.entry.Kind), Name: t.entry.Name, UID: uid, ResourceVersion: t.entry.Version()}
-		if err := p.touch(ctx, intent); err != nil {
+		if err := p.touch(ctx, t.intent()); err != nil {
 			return fmt.Errorf("resolving a claim without an answer: %w", err)
 		}
 		delete(p.queue.unresolved, uid)

@@ -74,14 +74,19 @@ func (d *Dispatcher) leadingSince() time.Time {
 }
 
 // remember keeps what the ledger of the queue remembers where decisions find it.
-func (q *queue) remember(m ledger.Memory) {
+func (q *queue) remember(b admission.Book) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.book = b
+}
+
+// book is what a ledger remembers.
+func book(m ledger.Memory) admission.Book {
 	b := admission.Book{DirectInRow: int(m.DirectInRow)}
 	for _, a := range m.RecentAdmissions {
 		b.Recent = append(b.Recent, admission.Admitted{At: a.At.Time, Count: int(a.Count)})
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.book = b
+	return b
 }
 
 // memory is the book as the ledger stores it.

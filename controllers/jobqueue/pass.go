@@ -15,6 +15,7 @@ import (
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/admission"
 	"reprise.dev/reprise/internal/ledger"
+	"reprise.dev/reprise/internal/metrics"
 	"reprise.dev/reprise/internal/reservation"
 )
 
@@ -43,29 +44,33 @@ func (p *pass) clear(ctx context.Context) error {
 
 // admit claims what the rules admit, under the fence.
 func (p *pass) admit(ctx context.Context, jq *batchv1alpha1.JobQueue) error {
-	d := p.decide(p.limits(jq))
+	rules := p.limits(jq)
+	d := p.decide(rules)
 	// Told by what the cache shows, since those who are told look there.
 	p.tellMisfits()
 	if len(d.Admit)+len(d.Activate) == 0 {
 		p.wakeAt(d.Wake)
 		return nil
 	}
-	if err := p.takeover(ctx); err != nil {
-		return err
+	if p.queue.ledger == nil {
+		if err := p.takeover(ctx); err != nil {
+			return err
+		}
+		d = p.decide(rules)
 	}
-	live := &batchv1alpha1.JobQueue{}
-	if err := p.Live.Get(ctx, p.queue.key, live); err != nil {
+	took := metrics.AdmissionLatency.Timer(p.Clock.Now, p.queue.key.Namespace, p.queue.key.Name)
+	d, tickets, err := p.enter(ctx, rules, d)
+	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	d = p.decide(p.limits(live))
-	if err := p.activate(ctx, d.Activate); err != nil {
+	if err := p.claim(ctx, tickets); err != nil {
 		return err
 	}
-	if err := p.claim(ctx, d); err != nil {
-		return err
+	if len(tickets) > 0 {
+		took()
 	}
 	p.wakeAt(d.Wake)
-	return nil
+	return p.activate(ctx, d.Activate)
 }
 
 func (p *pass) decide(l admission.Limits) admission.Decision {
@@ -136,12 +141,9 @@ func (p *pass) run(ctx context.Context, e admission.Entry) (*batchv1alpha1.JobRu
 	return r, nil
 }
 
-// takeover fences the queue once a term: it raises the epoch of the ledger, voids what an earlier manager may still have on
+// takeover fences the queue once a term, and again if its ledger was deleted: it raises the epoch of the ledger, voids what an earlier manager may still have on
 // its way, and only then lists, past the cache, what holds slots.
 func (p *pass) takeover(ctx context.Context) error {
-	if p.queue.ledger != nil {
-		return nil
-	}
 	l := ledger.New(p.queue.key, p.Self, p.Client, p.Live)
 	left, err := l.Takeover(ctx)
 	if err != nil {
@@ -156,7 +158,7 @@ func (p *pass) takeover(ctx context.Context) error {
 		return err
 	}
 	p.queue.ledger = l
-	p.queue.remember(l.Memory())
+	p.queue.remember(book(l.Memory()))
 	return nil
 }
 

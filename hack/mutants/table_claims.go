@@ -9,8 +9,8 @@ func ofClaims() []mutant {
 			name: "claim-before-the-swap",
 			rule: "§6.3: first the swap, then the claims",
 			edits: []edit{
-				{"controllers/jobqueue/claim.go", "	if err := p.swap(ctx, intents, memory(d.Book)); err != nil {\n		return err\n	}\n", ""},
-				{"controllers/jobqueue/claim.go", "	return group.Wait()\n", "	if err := group.Wait(); err != nil {\n		return err\n	}\n	return p.swap(ctx, intents, memory(d.Book))\n"},
+				{"controllers/jobqueue/enter.go", "	both.Go(func() error { return p.swap(ctx, tickets, d.Book) })\n", ""},
+				{"controllers/jobqueue/pass.go", "	if len(tickets) > 0 {\n		took()\n", "	if err := p.swap(ctx, tickets, d.Book); err != nil {\n		return err\n	}\n	if len(tickets) > 0 {\n		took()\n"},
 			},
 			pkg: "./controllers/jobqueue", tests: []string{"TestARunIsClaimedAtTheVersionThatTheLedgerRecordsAndItsWorkBeginsThen"},
 		},
@@ -25,8 +25,8 @@ func ofClaims() []mutant {
 		{
 			name: "claims-after-an-unanswered-swap",
 			rule: "§6.3: after a swap without an answer nothing is claimed until a later one is answered",
-			edits: in("controllers/jobqueue/claim.go", "	if err := p.swap(ctx, intents, memory(d.Book)); err != nil {\n",
-				"	if err := p.swap(ctx, intents, memory(d.Book)); err != nil && !errors.Is(err, ledger.ErrUnanswered) {\n"),
+			edits: in("controllers/jobqueue/enter.go", "	if err := both.Wait(); err != nil {\n",
+				"	if err := both.Wait(); err != nil && !errors.Is(err, ledger.ErrUnanswered) {\n"),
 			pkg: "./controllers/jobqueue", tests: []string{"TestAfterASwapWithoutAnAnswerNothingIsClaimedBeforeALaterOneIsAnswered"},
 		},
 		{
@@ -39,16 +39,21 @@ func ofClaims() []mutant {
 		{
 			name: "unanswered-claim-forgotten",
 			rule: "§6.3: only a live read that shows it ours, or a touch, ends a claim without an answer",
-			edits: in("controllers/jobqueue/claim.go", "		if err := p.touch(ctx, intent); err != nil {\n			return fmt.Errorf(\"resolving a claim without an answer: %w\", err)\n		}\n",
-				"		p.settled(intent.UID)\n		p.queue.model.Unassume(uid)\n"),
+			edits: in("controllers/jobqueue/claim.go", "		if err := p.touch(ctx, t.intent()); err != nil {\n			return fmt.Errorf(\"resolving a claim without an answer: %w\", err)\n		}\n",
+				"		p.settled(t.entry.UID)\n		p.queue.model.Unassume(uid)\n"),
 			pkg: "./controllers/jobqueue", tests: []string{"TestAClaimWithoutAnAnswerHoldsItsSlotUntilItIsResolved", "TestAClaimWithoutAnAnswerCannotLandOnceItWasGivenUp"},
 		},
 		{
 			name: "rules-from-the-cache",
 			rule: "§6.3: the JobQueue is read live before anything is admitted",
-			edits: in("controllers/jobqueue/pass.go", "	if err := p.Live.Get(ctx, p.queue.key, live); err != nil {\n",
-				"	if err := p.Client.Get(ctx, p.queue.key, live); err != nil {\n"),
-			pkg: "./controllers/jobqueue", tests: []string{"TestTheRulesInForceAreReadLiveBeforeAnythingIsClaimed"},
+			edits: in("controllers/jobqueue/enter.go", "p.Live.Get(ctx, p.queue.key, live)", "p.Client.Get(ctx, p.queue.key, live)"),
+			pkg:   "./controllers/jobqueue", tests: []string{"TestTheRulesInForceAreReadLiveBeforeAnythingIsClaimed"},
+		},
+		{
+			name:  "claims-by-the-rules-of-the-cache",
+			rule:  "§6.3: what was decided by other rules than those that were read live is decided again",
+			edits: in("controllers/jobqueue/enter.go", "!reflect.DeepEqual(rules, seen)", "reflect.DeepEqual(rules, nil)"),
+			pkg:   "./controllers/jobqueue", tests: []string{"TestABatchByRulesThatAreNotInForceAnyMoreIsReplacedBeforeAnythingIsClaimed"},
 		},
 		{
 			name:  "retry-executed-unrecorded",

@@ -125,7 +125,7 @@ func ofWork() []mutant {
 		{
 			name:  "admits-while-it-ends",
 			rule:  "§6.9: a manager that ends admits nothing more",
-			edits: in("controllers/jobqueue/claim.go", "	if err := p.Gate.Wait(ctx); err != nil {\n		return err\n	}\n", ""),
+			edits: in("controllers/jobqueue/enter.go", "	if err := p.Gate.Wait(ctx); err != nil {\n		return err\n	}\n", ""),
 			pkg:   "./controllers/jobqueue", tests: []string{"TestAGateThatIsShutWhileABatchIsDecidedClaimsNothing"},
 		},
 	}
