@@ -44,7 +44,11 @@ func TestWhatBecomesOfAReservation(t *testing.T) {
 		again   time.Duration
 		renewed bool
 	}{
-		"a new one is seen, until its wait is over":                       {pending(), 1, waiting, batchv1alpha1.ReasonWaitingForTurn, 599 * time.Second, false},
+		"a new one is left to its queue for a moment":                     {pending(), 1, waiting, "", time.Second, false},
+		"a new one that is renewed from the beginning is, too":            {pending(ofFront(at(0))), 0, waiting, "", 2 * time.Second, false},
+		"a new one that is given up is released":                          {pending(releasing), 0, released, batchv1alpha1.ReasonReleased, 0, false},
+		"one that its queue has left is seen, until its wait is over":     {pending(), 2, waiting, batchv1alpha1.ReasonWaitingForTurn, 598 * time.Second, false},
+		"one that has come after our time is seen":                        {pending(), -1, waiting, batchv1alpha1.ReasonWaitingForTurn, 601 * time.Second, false},
 		"one that waits is left until its wait is over":                   {pending(seen), 1, waiting, batchv1alpha1.ReasonWaitingForTurn, 599 * time.Second, false},
 		"one that waited too long expires":                                {pending(seen), 600, expired, batchv1alpha1.ReasonWaitTimeout, 0, false},
 		"one that gave up waiting is released":                            {pending(seen, releasing), 1, released, batchv1alpha1.ReasonReleased, 0, false},
@@ -122,7 +126,7 @@ func TestOneThatIsNotOverAlwaysChangesOrIsLookedAtAgainUntilItIsOver(t *testing.
 			renewing(at(rapid.IntRange(-100, 900).Draw(t, "renewTime")))(d)
 		}
 		now := at(rapid.IntRange(0, 700).Draw(t, "now"))
-		for range 6 {
+		for range 7 {
 			if d.Status.Phase.Terminal() {
 				return
 			}
@@ -136,6 +140,6 @@ func TestOneThatIsNotOverAlwaysChangesOrIsLookedAtAgainUntilItIsOver(t *testing.
 			}
 			d, now = next, now.Add(again)
 		}
-		t.Fatalf("not over after six looks: %+v", d.Status)
+		t.Fatalf("not over after seven looks: %+v", d.Status)
 	})
 }
