@@ -89,7 +89,7 @@ func benchmark(ctx context.Context, args []string, out, progress io.Writer) erro
 	defer remove()
 	report := newReport(begun)
 	var failed error
-	for len(rows) > 0 {
+	for len(rows) > 0 && ctx.Err() == nil {
 		n := sharing(rows)
 		failed = errors.Join(failed, o.session(ctx, rows[:n], manager, progress, report))
 		rows = rows[n:]
