@@ -12,7 +12,7 @@ import (
 
 // How much one repetition has.
 const (
-	costAtOnce = 1000
+	costAtOnce = 500
 	costInTurn = 80 // so few that Events, which are bounded, are all written
 	costJobs   = 200
 	costFires  = 200
@@ -35,7 +35,7 @@ func cost() Row {
 			{Name: "admission", Measure: costInMemory},
 		},
 		Figures: []Figure{
-			{Name: "http", About: "API requests per HTTP run, 1,000 at once", Unit: "requests", Of: Value("http", "requests")},
+			{Name: "http", About: "API requests per HTTP run, 500 at once", Unit: "requests", Of: Value("http", "requests")},
 			{Name: "turn", About: "API requests per HTTP run, one after the other", Unit: "requests", Of: Value("turn", "requests")},
 			{Name: "job", About: "API requests per Job run, 200 at once", Unit: "requests", Of: Value("job", "requests")},
 			{Name: "fire", About: "API requests per fire of a schedule, its run not begun", Unit: "requests", Of: Value("fire", "requests")},

@@ -21,7 +21,7 @@ import (
 
 const (
 	// jobPathRuns is how many runs one repetition has. They are due in the same second.
-	jobPathRuns = 300
+	jobPathRuns = 200
 	// jobPathLead is how long before that their schedules are made.
 	jobPathLead = 15 * time.Second
 	// ownWrites are those that only a run has: its creation, its claim and its end.
