@@ -70,6 +70,7 @@ func TestADirectRequestThatCannotBeServedIsToldWhyAndReservesNothing(t *testing.
 }
 
 func TestAnUpstreamThatHangsOrIsAwayIsGivenUpAndItsSlotIsFree(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(t *testing.T, q *batchv1alpha1.JobQueue)
 		status int

@@ -14,6 +14,7 @@ import (
 )
 
 func TestARunOfHTTPWorkIsAdmittedExecutedAndCompleted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	s := newServer(t, nil)
 	w.start()
@@ -27,6 +28,7 @@ func TestARunOfHTTPWorkIsAdmittedExecutedAndCompleted(t *testing.T) {
 }
 
 func TestAFailedRunIsRetriedAfterItsDelayAndItsRootTellsOfTheEnd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := make(chan struct{}, 1)
 	first <- struct{}{}
