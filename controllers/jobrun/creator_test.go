@@ -201,13 +201,24 @@ func TestARunThatIsSeenBeforeItsRecordWaitsForThatAndCostsNoRequest(t *testing.T
 	}
 }
 
-func TestARunThatItsCreatorRefusesIsSetAsideHoweverYoungItIs(t *testing.T) {
-	g := NewWithT(t)
-	b := start(t, queue("main"), queued("sj-1", ticked("sj", tick)),
-		scheduledJob(func(sj *batchv1alpha1.ScheduledJob) { sj.Status.LastSkippedTime = at(tick) }, handledThrough(tick)))
-	b.clock.SetTime(noon.Add(-time.Hour))
-	b.step("sj-1")
-	g.Expect(b.run("sj-1").Status.Reason).To(Equal(batchv1alpha1.ReasonOverlapForbidden), "the next tick makes the schedule forget this one")
+func TestARunThatItsCreatorRefusesIsSetAsideByALiveReadHoweverYoungItIs(t *testing.T) {
+	skipped := func(sj *batchv1alpha1.ScheduledJob) { sj.Status.LastSkippedTime = at(tick) }
+	for name, c := range map[string]struct {
+		now    *batchv1alpha1.ScheduledJob
+		reason string
+	}{
+		"which refuses it":                          {scheduledJob(skipped, handledThrough(tick)), batchv1alpha1.ReasonOverlapForbidden},
+		"which names it, though the cache does not": {scheduledJob(active("sj-1"), handledThrough(tick)), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b := start(t, queue("main"), queued("sj-1", ticked("sj", tick)), c.now)
+			b.stale["sj"] = scheduledJob(skipped, handledThrough(tick))
+			b.clock.SetTime(noon.Add(-time.Hour))
+			b.step("sj-1")
+			g.Expect(b.run("sj-1").Status.Reason).To(Equal(c.reason), "the next tick makes the schedule forget this one")
+		})
+	}
 }
 
 func TestACacheThatIsBehindTheFireSupersedesNothing(t *testing.T) {

@@ -99,6 +99,18 @@ func ofClaims() []mutant {
 			pkg: "./controllers/jobrun", tests: []string{"TestACacheThatIsBehindAManualRetrySupersedesNothing"},
 		},
 		{
+			name:  "young-run-set-aside-by-a-stale-cache",
+			rule:  "§6.4: what sets a run aside for good is read live, however young the run is",
+			edits: in("controllers/jobrun/creator.go", "return v.Answer == creator.Unrecorded && ", "return "),
+			pkg:   "./controllers/jobrun", tests: []string{"TestARunThatItsCreatorRefusesIsSetAsideByALiveReadHoweverYoungItIs"},
+		},
+		{
+			name:  "missed-record-not-asked-for",
+			rule:  "§6.4: a run whose creator does not come to name it asks past the cache",
+			edits: in("controllers/jobrun/creator.go", ".Abs() < creatorPatience", ".Abs() >= 0"),
+			pkg:   "./controllers/jobrun", tests: []string{"TestARunThatIsSeenBeforeItsRecordWaitsForThatAndCostsNoRequest"},
+		},
+		{
 			name:  "schedule-gone-before-it-has-said",
 			rule:  "§6.4: a one-time schedule with ttl 0 goes only after what it made has its answer",
 			edits: in("controllers/scheduledjob/expire.go", "if answered, err := s.answered(ctx); !answered || err != nil {", "if answered, err := s.answered(ctx); !answered && err != nil {"),

@@ -105,7 +105,8 @@ inline confirmStopped(r) {
   LEADING && !ISRES(r) && TERMINAL(PH(V(r))) && (V(r) & HELD) && CURRENT(r) && STOPPED(r) -> write(r, rec[r] & ~HELD)
 }
 
-/* retry: a failure that nobody asked to cancel gets one retry. The parent is read live first. */
+/* retry: a failure that nobody asked to cancel gets one retry. The parent is read live first, or is what was answered to the write
+   of its failure. */
 #define DUE(x) (PH(x) == FAILED && X(x) == 0 && (!((x) & CAN) || !F_NORETRY))
 inline retry() {
   RETRY && LEADING && child[me] == 0 && (look & 3) != A + 1 && DUE(V(A)) && DUE(rec[A]) ->
