@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// writtenFor is how long a write is remembered: longer than a cache is behind that is of any use.
+	// writtenFor is how long a write is remembered. A cache that is behind for longer is decided upon as it is.
 	writtenFor = 10 * time.Second
 	// mostWritten is how many runs are remembered, the latest.
 	mostWritten = 4096
 )
 
-// written remembers which version of a run this process has written last. A reconcile that the cache shows an older one would
-// only meet a conflict; the event of the write brings the run back. It saves requests and proves nothing: what is forgotten, or not
-// to be compared, is decided by what the cache shows, and the API server refuses what is too old. nil remembers nothing.
+// written remembers which version of a run this process has written last. While the cache shows an older one a decision would only
+// meet a conflict, and the event of the write brings the run back. That saves requests and proves nothing: of what was forgotten or
+// cannot be compared the cache is believed, and the API server refuses a write to what is too old. nil remembers nothing.
 type written struct{ versions *cache.LRUExpireCache }
 
 func newWritten(c clock.PassiveClock) *written {
