@@ -10,8 +10,8 @@
 // was made and not recorded so far, since the cache may not show it yet.
 //
 // One file a part: product.go says what a tick makes, observe.go reads, standing.go and decide.go decide (pure), fire.go
-// creates, rush.go says when that comes first for all that is due, record.go makes the new status (pure), halt.go asks what is replaced to end, expire.go deletes what has fired and
-// is to go.
+// creates, record.go makes the new status (pure), halt.go asks what is replaced to end, expire.go deletes what has fired and
+// is to go. confirm.go and rush.go are for when very many are due.
 package scheduledjob
 
 import (
@@ -62,8 +62,9 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 
 	// underWay is how many ScheduledJobs are being looked at.
-	underWay   atomic.Int32
-	unrecorded unrecorded
+	underWay      atomic.Int32
+	unrecorded    unrecorded
+	confirmations confirmations
 }
 
 // scope is one reconcile of one ScheduledJob: the time, read once, and what was found.
@@ -137,12 +138,15 @@ func (s *scope) pass(ctx context.Context) (ctrl.Result, error) {
 	return s.next(), nil
 }
 
-// decide plans from the cache and, before anything is fired or halted, again from the ScheduledJob as it is: what the cache
-// shows may have been fired already, edited, deleted, or replaced by a namesake. It reports false if there is nothing to do
+// decide plans from the cache and, before anything is fired or halted, again from the ScheduledJob as it is, unless that is
+// known to be the same: what the cache shows may have been fired already, edited, deleted, or replaced by a namesake. It reports false if there is nothing to do
 // for it.
 func (s *scope) decide(ctx context.Context) (bool, error) {
 	if err := s.observe(ctx); err != nil || (len(s.plan.decision.Fire) == 0 && s.plan.decision.Replacing.IsZero()) {
 		return true, err
+	}
+	if s.confirmed(ctx) {
+		return true, nil
 	}
 	live := &batchv1alpha1.ScheduledJob{}
 	if err := s.Live.Get(ctx, client.ObjectKeyFromObject(s.sj), live); err != nil {
@@ -153,6 +157,11 @@ func (s *scope) decide(ctx context.Context) (bool, error) {
 	}
 	s.sj = live
 	return true, s.observe(ctx)
+}
+
+// confirmed reports whether the plan rests on the ScheduledJob as it is, of which a live list is a sign only if the plan is plain.
+func (s *scope) confirmed(ctx context.Context) bool {
+	return s.plan.plain() && s.confirmations.in(s.sj.Namespace).confirms(ctx, s.Live, s.sj, s.plan.decision.Fire[0].Time, s.Clock)
 }
 
 func (s *scope) next() ctrl.Result {

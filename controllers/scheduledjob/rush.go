@@ -24,11 +24,15 @@ const (
 func (s *scope) recordLater(f fired) bool { return s.underWay.Load() > rush && s.plan.separable(f) }
 
 // separable reports whether it makes no difference what comes between what was fired and its record: one new product of a
-// recurring schedule, of which overlap is allowed.
+// plain fire.
 func (p plan) separable(f fired) bool {
+	return p.plain() && f.failure == nil && f.foreign == 0 && !slices.ContainsFunc(f.made, func(f fire) bool { return !f.anew })
+}
+
+// plain reports whether the plan is to fire one tick of a recurring schedule, whatever else there is of it: overlap is allowed.
+func (p plan) plain() bool {
 	return p.spec.RunAt == nil && p.spec.Overlap != schedule.Forbid && p.spec.Overlap != schedule.Replace &&
-		len(p.taken) == 0 && f.failure == nil && f.foreign == 0 &&
-		len(f.made) == 1 && !slices.ContainsFunc(f.made, func(f fire) bool { return !f.anew })
+		len(p.taken) == 0 && len(p.decision.Fire) == 1
 }
 
 // awaitEvent is the end of a pass that leaves the record to the next one.

@@ -120,6 +120,18 @@ func ofSchedules() []mutant {
 			pkg:   "./controllers/scheduledjob", tests: []string{"TestInARushAFireIsRecordedByTheNextPass"},
 		},
 		{
+			name:  "confirmed-before-the-tick",
+			rule:  "§7: what a live list has shown confirms no tick that was due later",
+			edits: in("controllers/scheduledjob/confirm.go", "len(c.versions) > 0 && !c.began.Before(tick) &&", "len(c.versions) > 0 &&"),
+			pkg:   "./controllers/scheduledjob", tests: []string{"TestALiveListConfirmsNothingElse"},
+		},
+		{
+			name:  "confirmed-in-another-version",
+			rule:  "§7: before a fire the ScheduledJob is confirmed as it was decided upon",
+			edits: in("controllers/scheduledjob/confirm.go", "	return shown == sj.ResourceVersion\n", "	return shown != \"\"\n"),
+			pkg:   "./controllers/scheduledjob", tests: []string{"TestALiveListConfirmsNothingElse", "TestAFireThatAListConfirmsIsNotReadLive"},
+		},
+		{
 			name:  "records-a-forbidden-overlap-later",
 			rule:  "§7: only where overlap is allowed nothing can come between a fire and its record",
 			edits: in("controllers/scheduledjob/rush.go", "p.spec.Overlap != schedule.Forbid && ", ""),
