@@ -137,7 +137,7 @@ func decide(dr *batchv1alpha1.DirectReservation, v recovery.ReservationVerdict, 
 		return step{change: end(batchv1alpha1.ReservationReleased, batchv1alpha1.ReasonReleased, "released by its holder", now)}
 	case v.Kind == recovery.Expire:
 		return step{change: end(batchv1alpha1.ReservationExpired, v.Reason, v.Message, now)}
-	case o.reason == "" && isNew(dr, now):
+	case isNew(dr, o, now):
 		return step{again: dr.CreationTimestamp.Add(newFor).Sub(now)}
 	case !renewed.IsZero():
 		return step{change: func(d *batchv1alpha1.DirectReservation) { reservation.Renew(d, renewed) }}
@@ -158,11 +158,13 @@ func decide(dr *batchv1alpha1.DirectReservation, v recovery.ReservationVerdict, 
 // only make one of the two fail, and the reservation wait for the next try.
 const newFor = 2 * time.Second
 
-// isNew reports whether a reservation has come so lately that its queue should have the first word. Whoever's clock is behind
-// the API server's sees none.
-func isNew(dr *batchv1alpha1.DirectReservation, now time.Time) bool {
-	age := now.Sub(dr.CreationTimestamp.Time)
-	return dr.Status.Phase == batchv1alpha1.ReservationPending && dr.Status.ExpiresAt == nil && age >= 0 && age < newFor
+// isNew reports whether a reservation has come so lately that its queue should have the first word, if it can grant it. Whoever's
+// clock is behind the API server's finds none new.
+func isNew(dr *batchv1alpha1.DirectReservation, o obstacle, now time.Time) bool {
+	if age := now.Sub(dr.CreationTimestamp.Time); age < 0 || age >= newFor {
+		return false
+	}
+	return dr.Status.Phase == batchv1alpha1.ReservationPending && dr.Status.ExpiresAt == nil && o.reason == ""
 }
 
 // nextLook returns when to look again at a reservation that is due then: before that when the sign of life of a holder that
