@@ -197,9 +197,10 @@ func (s sight) RoundTrip(r *http.Request) (*http.Response, error) {
 			response.Body = s.view.Watch(resource, response.Body)
 		}
 		return response, err
-	case query.Get("resourceVersion") == "0":
-		// Only a cache that fills asks for any version at all. Whatever it has seen before, in another process, it may be given
-		// an older one: the API server that answers may be behind.
+	case query.Get("limit") != "" && query.Get("continue") == "":
+		// The first pages of a kind are those of the cache: nothing is listed past it before it is full. Whatever has been seen
+		// before, by another process, it may show something older: what it was given may have been long on the way. The pages that
+		// follow are of the same version.
 		if rv := s.view.past(resource); rv != "" {
 			return s.list(r, query, rv)
 		}

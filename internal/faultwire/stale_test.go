@@ -67,17 +67,17 @@ func TestTheFirstListOfACacheIsAnsweredAsOfAnOlderVersionAndNoOther(t *testing.T
 	c := a.on(t, v.Config)
 	pods, jobs := "/api/v1/namespaces/ns/pods", "/apis/batch/v1/namespaces/ns/jobs"
 	for _, path := range []string{
-		pods, // past the cache
-		pods + "?resourceVersion=0", jobs + "?resourceVersion=0",
-		pods + "?resourceVersion=0", // the cache fills once more, in the same process
+		pods, // past the cache, all at once
+		pods + "?limit=500", pods + "?continue=more&limit=500", jobs + "?limit=500",
+		pods + "?limit=500", // the cache fills once more, in the same process, or something reads past it
 	} {
 		code, _ := get(t, c, a.URL+path)
 		g.Expect(code).To(Equal(http.StatusOK))
 	}
 	g.Expect(a.log()).To(Equal([]string{
 		"GET " + pods,
-		"GET " + pods + "?resourceVersion=7&resourceVersionMatch=Exact", "GET " + jobs + "?resourceVersion=0",
-		"GET " + pods + "?resourceVersion=0",
+		"GET " + pods + "?limit=500&resourceVersion=7&resourceVersionMatch=Exact", "GET " + pods + "?continue=more&limit=500", "GET " + jobs + "?limit=500",
+		"GET " + pods + "?limit=500",
 	}))
 	g.Expect(v.Seen().Back).To(Equal(1))
 }
@@ -92,7 +92,7 @@ func TestAListOfAVersionThatTheAPIServerHasForgottenIsAnsweredAsOfTheLatest(t *t
 		fine(rw, r)
 	})
 	v := NewView(Blur{Back: func(string) string { return "7" }})
-	code, _ := get(t, a.on(t, v.Config), a.URL+"/api/v1/pods?resourceVersion=0")
+	code, _ := get(t, a.on(t, v.Config), a.URL+"/api/v1/pods?limit=500")
 	g.Expect(code).To(Equal(http.StatusOK))
 	g.Expect(a.log()).To(HaveLen(2))
 	g.Expect(v.Seen().Back).To(BeZero())

@@ -96,7 +96,8 @@ func newManager(restConfig *rest.Config, o Options, lock resourcelock.Interface)
 	return mgr, nil
 }
 
-// cacheOptions keeps what nobody reads out of memory: only Jobs and pods that work for runs, and no managed fields.
+// cacheOptions keeps what nobody reads out of memory: only Jobs and pods that work for runs, no managed fields, and nothing twice
+// that runs have in common.
 func cacheOptions(namespaces []string) cache.Options {
 	ours, err := labels.NewRequirement(batchv1alpha1.LabelRunUID, selection.Exists, nil)
 	utilruntime.Must(err)
@@ -108,9 +109,11 @@ func cacheOptions(namespaces []string) cache.Options {
 	return cache.Options{
 		DefaultNamespaces: only,
 		DefaultTransform:  cache.TransformStripManagedFields(),
+		NewInformer:       newInformer,
 		ByObject: map[client.Object]cache.ByObject{
-			&batchv1.Job{}: {Label: selector, Transform: stripJob},
-			&corev1.Pod{}:  {Label: selector, Transform: stripPod},
+			&batchv1alpha1.JobRun{}: {Transform: newSharing().run},
+			&batchv1.Job{}:          {Label: selector, Transform: stripJob},
+			&corev1.Pod{}:           {Label: selector, Transform: stripPod},
 		},
 	}
 }

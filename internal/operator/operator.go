@@ -127,6 +127,7 @@ func (op *Operator) wire(ctx context.Context, leader httpwork.Leader, recorder e
 	for _, set := range []func() error{
 		func() error { return index.Register(ctx, mgr.GetFieldIndexer()) },
 		func() error { return mgr.Add(op.filled) },
+		func() error { return mgr.Add(newThrift()) },
 		func() error { return op.addTelemetry(ctx, self) },
 		func() error { return mgr.Add(cleanup) },
 		func() error { return dispatcher.SetupWithManager(ctx, mgr) },

@@ -305,6 +305,11 @@ func undergo(t *testing.T, all []ordeal) {
 	for name, n := range total {
 		t.Logf("%s: %+v %v", name, n.seen, n.faults)
 	}
+	for _, o := range all {
+		if o.back && total[o.name].seen.Back == 0 {
+			t.Fatalf("no process of %s filled a cache from the past: it lists otherwise than the wire expects", o.name)
+		}
+	}
 }
 
 // adversities are what went wrong in several histories.

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+func TestWhatTheStartLeavesBehindIsGivenBackTwice(t *testing.T) {
+	g := NewWithT(t)
+	c := clocktesting.NewFakeClock(noon)
+	freed := make(chan time.Duration)
+	ended := make(chan error)
+	go func() {
+		ended <- thrift{clock: c, free: func() { freed <- c.Since(noon) }}.Start(t.Context())
+	}()
+	for _, after := range []time.Duration{3 * time.Second, 30 * time.Second} {
+		g.Eventually(c.HasWaiters).Should(BeTrue())
+		g.Expect(freed).NotTo(Receive())
+		c.SetTime(noon.Add(after))
+		g.Eventually(freed).Should(Receive(Equal(after)))
+	}
+	g.Eventually(ended).Should(Receive(BeNil()))
+}
+
+func TestAProcessThatEndsGivesNothingBack(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	never := func() { t.Error("the system gets all of it back anyway") }
+	NewWithT(t).Expect(thrift{clock: clocktesting.NewFakeClock(noon), free: never}.Start(ctx)).To(Succeed())
+}
+
+func TestMemoryIsGivenBackOnStandbyToo(t *testing.T) {
+	NewWithT(t).Expect(newThrift().NeedLeaderElection()).To(BeFalse())
+}
