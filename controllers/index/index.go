@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	// Phase finds runs by status.phase.
+	// Phase finds the runs that are Running or Cancelling by status.phase.
 	Phase = "phase"
-	// Chain finds the runs of a chain by the UID of its root. A run that is a chain of its own is found too.
+	// Chain finds the runs of a chain by the UID of its root. A run that is a chain of its own is found too, but for one that
+	// waits and is of no group: it has no retry yet, and nobody asks for it. Most of a long queue are such runs.
 	Chain = "chain"
 	// ScheduledJob finds the runs of a ScheduledJob by its name, retries included.
 	ScheduledJob = "scheduledJob"
@@ -33,8 +34,8 @@ const (
 // Register adds every index to the cache. Call it once, before the cache starts.
 func Register(ctx context.Context, indexer client.FieldIndexer) error {
 	for name, of := range map[string]func(*batchv1alpha1.JobRun) string{
-		Phase:        func(r *batchv1alpha1.JobRun) string { return string(r.Status.Phase) },
-		Chain:        func(r *batchv1alpha1.JobRun) string { return string(run.ChainUID(r)) },
+		Phase:        atWork,
+		Chain:        chain,
 		ScheduledJob: func(r *batchv1alpha1.JobRun) string { return nameIn(r.Spec.ScheduledJobRef) },
 		Group:        func(r *batchv1alpha1.JobRun) string { return history.GroupOf(r).Name },
 		StalledQueue: stalledQueue,
@@ -71,6 +72,21 @@ func nameIn(ref *batchv1alpha1.ObjectName) string {
 		return ""
 	}
 	return ref.Name
+}
+
+func atWork(r *batchv1alpha1.JobRun) string {
+	if !r.Status.Phase.InProgress() {
+		return ""
+	}
+	return string(r.Status.Phase)
+}
+
+func chain(r *batchv1alpha1.JobRun) string {
+	root := run.ChainUID(r)
+	if root == r.UID && r.Status.Phase == batchv1alpha1.JobRunQueued && history.GroupOf(r).Name == "" {
+		return ""
+	}
+	return string(root)
 }
 
 func stalledQueue(r *batchv1alpha1.JobRun) string {

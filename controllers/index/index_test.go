@@ -52,29 +52,41 @@ func TestWhereARunIsFound(t *testing.T) {
 		change func(*batchv1alpha1.JobRun)
 		want   found
 	}{
-		"a run of its own by its phase, and as the chain that it is": {
+		"a run that waits and is a chain of its own by nothing": {
 			func(*batchv1alpha1.JobRun) {},
-			found{index.Phase: {"Queued"}, index.Chain: {"uid"}},
+			found{},
+		},
+		"a run at work by its phase, and as the chain that it is": {
+			func(r *batchv1alpha1.JobRun) { r.Status.Phase = batchv1alpha1.JobRunRunning },
+			found{index.Phase: {"Running"}, index.Chain: {"uid"}},
+		},
+		"a run that is being cancelled by its phase, and as the chain that it is": {
+			func(r *batchv1alpha1.JobRun) { r.Status.Phase = batchv1alpha1.JobRunCancelling },
+			found{index.Phase: {"Cancelling"}, index.Chain: {"uid"}},
+		},
+		"a run that has ended as the chain that it is": {
+			func(r *batchv1alpha1.JobRun) { r.Status.Phase = batchv1alpha1.JobRunCompleted },
+			found{index.Chain: {"uid"}},
 		},
 		"a retry by the chain that it continues": {
 			func(r *batchv1alpha1.JobRun) { r.Spec.Chain = &batchv1alpha1.Chain{RootUID: "uid-of-root"} },
-			found{index.Phase: {"Queued"}, index.Chain: {"uid-of-root"}},
+			found{index.Chain: {"uid-of-root"}},
 		},
 		"a manual retry by the chain that it was found to continue": {
 			func(r *batchv1alpha1.JobRun) {
 				r.Status.ResolvedSpec = &batchv1alpha1.ResolvedSpec{Chain: &batchv1alpha1.Chain{RootUID: "uid-of-root"}}
 			},
-			found{index.Phase: {"Queued"}, index.Chain: {"uid-of-root"}},
+			found{index.Chain: {"uid-of-root"}},
 		},
 		"a run of a ScheduledJob by its name": {
 			func(r *batchv1alpha1.JobRun) { r.Spec.ScheduledJobRef = &batchv1alpha1.ObjectName{Name: "nightly"} },
-			found{index.Phase: {"Queued"}, index.Chain: {"uid"}, index.ScheduledJob: {"nightly"}},
+			found{index.ScheduledJob: {"nightly"}},
 		},
 		"a member of a group by the name of the group": {
 			func(r *batchv1alpha1.JobRun) {
 				r.Spec.GroupRef = &batchv1alpha1.GroupMemberRef{Name: "release", Member: "build"}
 			},
-			found{index.Phase: {"Queued"}, index.Chain: {"uid"}, index.Group: {"release"}},
+			found{index.Chain: {"uid"}, index.Group: {"release"}},
 		},
 		"a retry of a member by the name of the group that owns it": {
 			func(r *batchv1alpha1.JobRun) {
@@ -83,19 +95,19 @@ func TestWhereARunIsFound(t *testing.T) {
 					APIVersion: batchv1alpha1.GroupVersion.String(), Kind: "JobGroup", Name: "release", UID: "uid-of-group", Controller: new(true),
 				}}
 			},
-			found{index.Phase: {"Queued"}, index.Chain: {"uid-of-root"}, index.Group: {"release"}},
+			found{index.Chain: {"uid-of-root"}, index.Group: {"release"}},
 		},
 		"a run that is held by its queue": {
 			stalled,
-			found{index.Phase: {"Queued"}, index.Chain: {"uid"}, index.StalledQueue: {"gpu"}},
+			found{index.StalledQueue: {"gpu"}},
 		},
 		"a run that has failed for good by no queue, although it is Stalled": {
 			func(r *batchv1alpha1.JobRun) { stalled(r); r.Status.Phase = batchv1alpha1.JobRunFailed },
-			found{index.Phase: {"Failed"}, index.Chain: {"uid"}},
+			found{index.Chain: {"uid"}},
 		},
 		"a held run that is yet to be resolved by no queue": {
 			func(r *batchv1alpha1.JobRun) { stalled(r); r.Spec.Work = nil },
-			found{index.Phase: {"Queued"}, index.Chain: {"uid"}},
+			found{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
