@@ -55,11 +55,11 @@ func (d *Dispatcher) upsert(r *batchv1alpha1.JobRun, confirmed func(*batchv1alph
 		log.Error(err, "run left out of its queue", "namespace", r.Namespace, "run", r.Name)
 		return false
 	}
+	wanted := q.model.Wants(r.UID)
 	counts := q.model.Upsert(e)
 	d.await(r.UID, waits, counts && !(said && admissible))
 	if counts {
-		d.remember(r.UID, key)
-		q.name(r.UID, r.Name, e.Waiting)
+		q.name(r.UID, r.Name, wanted, e.Waiting)
 		q.past.run(r)
 	}
 	if counts && r.Status.Slot == batchv1alpha1.SlotFree {
@@ -77,14 +77,14 @@ func (d *Dispatcher) upsert(r *batchv1alpha1.JobRun, confirmed func(*batchv1alph
 
 // observeRunGone takes a run out of the picture. Work of it that may live keeps its slot until it is known to have ended.
 func (d *Dispatcher) observeRunGone(r *batchv1alpha1.JobRun) {
-	key, known := d.forget(r.UID)
-	if !known {
+	d.forget(r.UID)
+	q := d.queueOf(r.UID, types.NamespacedName{Namespace: r.Namespace, Name: run.Queue(r)})
+	if q == nil {
 		return
 	}
-	q := d.open(key)
 	q.mu.Lock()
 	q.model.Delete(r.UID)
-	q.name(r.UID, r.Name, false)
+	delete(q.untold, r.UID)
 	q.past.note(r.UID, time.Time{})
 	lives := (len(q.works[r.UID]) > 0 && !q.confirmed[r.UID]) || run.HoldsSlot(r)
 	if lives {
@@ -98,7 +98,7 @@ func (d *Dispatcher) observeRunGone(r *batchv1alpha1.JobRun) {
 	if ex := d.Work.For(r); ex != nil && !lives {
 		ex.Forget(r.UID)
 	}
-	d.wakes.wake(key)
+	d.wakes.wake(q.key)
 }
 
 // confirmed reports whether the run has no creator, or its creator's status names its UID.
@@ -243,14 +243,15 @@ func (d *Dispatcher) observeWork(o client.Object, what string, lives, listed boo
 // verify has the work of a run looked for past the cache, if its Job is gone and so is its record.
 func (d *Dispatcher) verify(j *batchv1.Job) {
 	uid := types.UID(j.Labels[batchv1alpha1.LabelRunUID])
-	if uid == "" || d.queueOf(uid) != nil || !jobwork.MayGetPods(j) {
+	key := types.NamespacedName{Namespace: j.Namespace, Name: j.Labels[batchv1alpha1.LabelQueue]}
+	if uid == "" || d.queueOf(uid, key) != nil || !jobwork.MayGetPods(j) {
 		return
 	}
 	r := &batchv1alpha1.JobRun{}
 	r.Namespace, r.Name, r.UID = j.Namespace, j.Labels[batchv1alpha1.LabelRun], uid
 	r.Spec.Work = &batchv1alpha1.Work{Job: &batchv1alpha1.JobWork{}}
 	r.Status.JobName = j.Name
-	q := d.open(types.NamespacedName{Namespace: j.Namespace, Name: j.Labels[batchv1alpha1.LabelQueue]})
+	q := d.open(key)
 	q.mu.Lock()
 	q.sign(uid, types.UID(j.Labels[batchv1alpha1.LabelChain]), own, true)
 	q.abandoned[uid] = abandoned{run: r}

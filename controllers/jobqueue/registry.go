@@ -20,15 +20,14 @@ import (
 type registry struct {
 	mu      sync.Mutex
 	queues  map[types.NamespacedName]*queue
-	of      map[types.UID]types.NamespacedName // the queue of each run that is known
-	unready map[types.UID]unready              // Queued runs that wait for their creator or owner
-	handler []cache.InformerSynced             // of the watch handlers that feed the picture
+	unready map[types.UID]unready  // Queued runs that wait for their creator or owner
+	handler []cache.InformerSynced // of the watch handlers that feed the picture
 	started started
 	since   time.Time // when this process could first admit
 }
 
 func newRegistry() registry {
-	return registry{queues: map[types.NamespacedName]*queue{}, of: map[types.UID]types.NamespacedName{}, unready: map[types.UID]unready{}, started: started{uids: map[types.UID]struct{}{}}}
+	return registry{queues: map[types.NamespacedName]*queue{}, unready: map[types.UID]unready{}, started: started{uids: map[types.UID]struct{}{}}}
 }
 
 // queue is the picture of one queue, and this process's dealings with it.
@@ -38,8 +37,7 @@ type queue struct {
 	mu        sync.Mutex
 	model     *admission.Queue
 	works     works
-	names     map[types.UID]string    // of the runs that wait
-	untold    map[types.UID]string    // of them, those to be told if the queue does not exist
+	untold    map[types.UID]string    // the names of the runs that wait and are to be told if the queue does not exist
 	ended     map[sign]bool           // signs of life seen to end while holders are listed; nil: none are being listed
 	abandoned map[types.UID]abandoned // runs that are gone, whose work may live
 	confirmed map[types.UID]bool      // runs of whose work a person says that nothing lives, whatever can be seen of it
@@ -70,20 +68,13 @@ func (g *registry) open(key types.NamespacedName) *queue {
 	q := g.queues[key]
 	if q == nil {
 		q = &queue{
-			key: key, model: admission.NewQueue(), works: works{}, names: map[types.UID]string{}, untold: map[types.UID]string{}, reservations: map[types.UID]string{},
+			key: key, model: admission.NewQueue(), works: works{}, untold: map[types.UID]string{}, reservations: map[types.UID]string{},
 			past:      past{since: map[types.UID]time.Time{}},
 			abandoned: map[types.UID]abandoned{}, confirmed: map[types.UID]bool{}, unresolved: map[types.UID]ticket{},
 		}
 		g.queues[key] = q
 	}
 	return q
-}
-
-// remember notes the queue of a run, which never changes.
-func (g *registry) remember(uid types.UID, key types.NamespacedName) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.of[uid] = key
 }
 
 // unready is a Queued run that waits for its creator to record it, or for its owner to be seen.
@@ -128,21 +119,35 @@ func (g *registry) awaitingCreator(namespace string, c creator) []types.Namespac
 	return runs
 }
 
-// forget drops the note and returns it.
-func (g *registry) forget(uid types.UID) (types.NamespacedName, bool) {
+// forget drops what is noted of a run.
+func (g *registry) forget(uid types.UID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.unready, uid)
-	key, ok := g.of[uid]
-	delete(g.of, uid)
-	return key, ok
 }
 
-// queueOf returns the picture of the queue of a run that is known.
-func (g *registry) queueOf(uid types.UID) *queue {
+// queueOf returns the picture of the queue that has the record of a run, nil if none has. It is likely the one named, and never
+// another for the same run. What was last seen of a run may be older than its own picture, and name no queue yet.
+func (g *registry) queueOf(uid types.UID, likely types.NamespacedName) *queue {
+	if q := g.find(likely); q != nil && q.knows(uid) {
+		return q
+	}
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.queues[g.of[uid]]
+	all := slices.Collect(maps.Values(g.queues))
+	g.mu.Unlock()
+	for _, q := range all {
+		if q.key.Namespace == likely.Namespace && q.knows(uid) {
+			return q
+		}
+	}
+	return nil
+}
+
+// knows reports whether the picture has the record of a run.
+func (q *queue) knows(uid types.UID) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.model.Knows(uid)
 }
 
 // synced waits until the handlers have been told of everything that the caches held at the start.
@@ -158,22 +163,27 @@ func (q *queue) waiting() (wanted bool, untold []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	untold = slices.Collect(maps.Values(q.untold))
-	clear(q.untold)
-	return len(q.names)+len(q.reservations) > 0, untold
+	q.untold = map[types.UID]string{}
+	for range q.model.WantingRuns() {
+		return true, untold
+	}
+	return len(q.reservations) > 0, untold
 }
 
 // exists notes that nobody has to be told anything.
 func (q *queue) exists() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	clear(q.untold)
+	if len(q.untold) > 0 {
+		q.untold = map[types.UID]string{} // a map never shrinks
+	}
 }
 
 // vanished notes that everybody has to be told.
 func (q *queue) vanished() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	maps.Copy(q.untold, q.names)
+	maps.Insert(q.untold, q.model.WantingRuns())
 }
 
 // reserved returns the names of the reservations that wait.
@@ -183,14 +193,12 @@ func (q *queue) reserved() []string {
 	return slices.Collect(maps.Values(q.reservations))
 }
 
-// name notes whether a run waits. The caller holds the lock.
-func (q *queue) name(uid types.UID, name string, waits bool) {
-	_, known := q.names[uid]
+// name notes that a run waits, or does not wait, that did so before or did not. The caller holds the lock.
+func (q *queue) name(uid types.UID, name string, before, waits bool) {
 	switch {
-	case waits && !known:
-		q.names[uid], q.untold[uid] = name, name
+	case waits && !before:
+		q.untold[uid] = name
 	case !waits:
-		delete(q.names, uid)
 		delete(q.untold, uid)
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// chain is the index of the runs of one chain that matter to admission: few, since only one of them waits as a rule.
+// chain is the index of the runs of one chain that matter to admission: few, since only one of them waits as a rule. There is
+// none for a root that waits alone.
 type chain struct {
 	uid     types.UID
 	holders []*item // runs whose slot is used
@@ -35,6 +36,8 @@ func (c *chain) remove(it *item) {
 	c.holders = slices.DeleteFunc(c.holders, same)
 	c.waiting = slices.DeleteFunc(c.waiting, same)
 }
+
+func (c *chain) isFenced() bool { return c != nil && c.fenced }
 
 // holder names a run whose slot is used, by its UID if its record is gone; "" if there is none. Of several it is the same
 // one whatever order they were told in.

@@ -23,8 +23,8 @@ type remains struct {
 	claims []Claim
 }
 
-func (r remains) entry(uid types.UID) Entry {
-	return Entry{Name: r.name, Key: Key{UID: uid}, Type: r.kind, Claims: r.claims}
+func (r remains) entry(uid, chainUID types.UID) Entry {
+	return Entry{Name: r.name, Key: Key{UID: uid}, ChainUID: chainUID, Type: r.kind, Claims: r.claims}
 }
 
 func newGraves(limit int) graves { return graves{limit: limit, known: map[types.UID]remains{}} }

@@ -20,7 +20,7 @@ func TestGravesForgetTheOldestFirst(t *testing.T) {
 			t.Errorf("deletion %d remembered: %t, want %t", i, got, want)
 		}
 	}
-	if got := g.known["4"].entry("4"); got.Name != "first" || got.UID != "4" {
+	if got := g.known["4"].entry("4", ""); got.Name != "first" || got.UID != "4" {
 		t.Errorf("remains of %+v", got)
 	}
 	if len(g.known) != 3 || len(g.ring) != 3 {

@@ -4,7 +4,8 @@ package admission
 
 import "k8s.io/apimachinery/pkg/types"
 
-// item is everything known under one UID: a record, or work without one, or both.
+// item is everything known under one UID: a record, or work without one, or both. There is one for each run that waits: see that it
+// stays small.
 type item struct {
 	entry    Entry
 	known    bool // there is a record, which is entry
@@ -12,10 +13,9 @@ type item struct {
 	assumed  bool // a claim of the known version is on the way
 	outdated bool // a newer version than the known one exists
 	due      bool // the back-off was over at the queue's horizon
-	chainUID types.UID
 	need     *need
-	told     Reason // why it does not fit, as was told last
-	in       *lane  // where it waits; nil: nowhere
+	told     *Reason // why it does not fit, as was told last; nil: that it does
+	in       *lane   // where it waits; nil: nowhere
 }
 
 // waits reports whether the record wants a slot that it does not have.
@@ -61,22 +61,32 @@ func (q *Queue) leave(it *item) *chain {
 		it.in = nil
 	}
 	q.count(it, -1)
-	c := q.chains[it.chainUID]
+	c := q.chains[it.entry.ChainUID]
 	c.remove(it)
 	return c
 }
 
-// join counts the item, enters it into its chain and returns that chain. The order follows once the chain is known to be
-// fenced or not.
+// alone reports whether the item need not be known to its chain: as its root it is found by the UID of the chain, once there is
+// another, and it fences nobody.
+func (it *item) alone() bool { return it.entry.UID == it.entry.ChainUID && !it.holds() }
+
+// join counts the item, enters it into its chain and returns that chain; nil for one that is alone, as most are. The order
+// follows once the chain is known to be fenced or not.
 func (q *Queue) join(it *item) *chain {
 	q.count(it, 1)
-	if it.chainUID == "" {
+	if it.entry.ChainUID == "" {
 		return nil
 	}
-	c := q.chains[it.chainUID]
+	c := q.chains[it.entry.ChainUID]
 	if c == nil {
-		c = &chain{uid: it.chainUID}
-		q.chains[it.chainUID] = c
+		if it.alone() {
+			return nil
+		}
+		c = &chain{uid: it.entry.ChainUID}
+		q.chains[it.entry.ChainUID] = c
+		if root := q.items[c.uid]; root != nil && root != it && root.entry.ChainUID == c.uid {
+			c.add(root)
+		}
 	}
 	c.add(it)
 	return c
@@ -145,7 +155,7 @@ func (q *Queue) where(it *item) *lane {
 		return q.active.lane(it.need.lane)
 	case it.reservation():
 		return q.pending.lane(it.need.lane)
-	case !it.entry.Confirmed || q.chains[it.chainUID].fenced:
+	case !it.entry.Confirmed || q.chains[it.entry.ChainUID].isFenced():
 		return q.aside
 	case !it.entry.NotBefore.IsZero() && !it.due:
 		return q.parked

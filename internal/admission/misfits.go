@@ -5,6 +5,8 @@ package admission
 import (
 	"cmp"
 	"slices"
+
+	"k8s.io/utils/ptr"
 )
 
 // Misfits returns the entries that wait and whose fit, or the reason why they do not, has changed since the last call. What fits
@@ -13,7 +15,10 @@ func (q *Queue) Misfits() []Entry {
 	var out []Entry
 	for uid := range q.refit {
 		if it := q.items[uid]; it != nil && it.news() {
-			it.told = it.need.why
+			it.told = nil
+			if why := it.need.why; why != (Reason{}) {
+				it.told = &why
+			}
 			out = append(out, it.entry)
 		}
 	}
@@ -23,7 +28,7 @@ func (q *Queue) Misfits() []Entry {
 }
 
 // news reports whether the item waits and fits otherwise than was told last.
-func (it *item) news() bool { return it.waits() && it.need.why != it.told }
+func (it *item) news() bool { return it.waits() && it.need.why != ptr.Deref(it.told, Reason{}) }
 
 // note remembers an item of which there is news.
 func (q *Queue) note(it *item) {

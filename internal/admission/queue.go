@@ -86,7 +86,7 @@ func (q *Queue) Upsert(e Entry) bool {
 			it.assumed, it.outdated = false, false
 		}
 		e.Confirmed = e.Confirmed || it.entry.Confirmed
-		it.known, it.entry, it.chainUID = true, e, e.ChainUID
+		it.known, it.entry = true, e
 	})
 	return true
 }
@@ -104,7 +104,7 @@ func (q *Queue) Delete(uid types.UID) {
 	q.gone.add(uid, left)
 	q.change(uid, func(it *item) {
 		it.known, it.assumed, it.outdated = false, false, false
-		it.entry = left.entry(uid)
+		it.entry = left.entry(uid, it.entry.ChainUID)
 	})
 }
 
@@ -122,8 +122,7 @@ func (q *Queue) Workload(runUID, chainUID types.UID, holds bool) {
 	q.change(runUID, func(it *item) {
 		it.workload = holds
 		if !it.known {
-			it.chainUID = cmp.Or(chainUID, runUID)
-			it.entry = q.gone.known[runUID].entry(runUID)
+			it.entry = q.gone.known[runUID].entry(runUID, cmp.Or(chainUID, runUID))
 		}
 	})
 }
