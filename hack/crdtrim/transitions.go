@@ -70,7 +70,8 @@ func whileQueued(field string) transition {
 
 // on is of a switch that stays on.
 func on(field, advice string) transition {
-	return transition{field: field, may: about(field, "!has(oldSelf.spec.FIELD) || !oldSelf.spec.FIELD || (has(self.spec.FIELD) && self.spec.FIELD)"), says: field + " cannot be taken back" + advice}
+	may := about(field, "!has(oldSelf.spec.FIELD) || !oldSelf.spec.FIELD || (has(self.spec.FIELD) && self.spec.FIELD)")
+	return transition{field: field, may: may, says: field + " cannot be taken back" + advice}
 }
 
 // free is of a field that may be edited at any time.
@@ -111,7 +112,8 @@ func confine(kind string, root *schema) error {
 		return err
 	}
 	onlyNew(root, func(rule string) bool { return l.allFixed(rule, `self\.spec\.(\w+)|self\.(status)`) })
-	err := at(root, []string{"spec"}, func(spec *schema) error {
+	add(root, l.rule())
+	return at(root, []string{"spec"}, func(spec *schema) error {
 		onlyNew(spec, func(rule string) bool { return l.allFixed(rule, `self\.(\w+)`) })
 		return eachChild(spec, func(field string, s *schema) error {
 			if l.isFixed(field) {
@@ -120,7 +122,6 @@ func confine(kind string, root *schema) error {
 			return nil
 		})
 	})
-	return errors.Join(err, add(root, l.rule()))
 }
 
 // fit complains of a field of the spec that has no limits, and of limits for a field that is not there.

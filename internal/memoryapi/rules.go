@@ -180,7 +180,7 @@ func (n *ruleNode) checkHere(at *field.Path, value, old any, unchanged bool) fie
 	var errs field.ErrorList
 	var plain, optional map[string]any
 	for _, r := range n.rules {
-		if r.UsesOldSelf && old == nil && !r.optionalOld || !r.UsesOldSelf && unchanged {
+		if !r.applies(old != nil, unchanged) {
 			continue
 		}
 		if plain == nil {
@@ -205,6 +205,14 @@ func (n *ruleNode) checkHere(at *field.Path, value, old any, unchanged bool) fie
 		}
 	}
 	return errs
+}
+
+// applies says whether the rule is evaluated on a value that was or was not there before, and is or is not as it was.
+func (r rule) applies(existed, unchanged bool) bool {
+	if !r.UsesOldSelf {
+		return !unchanged
+	}
+	return existed || r.optionalOld
 }
 
 // variables are what rules see of a value and of what it was before, nil if it was not there: those of plain rules, and those of
