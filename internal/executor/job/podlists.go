@@ -96,18 +96,11 @@ func (l *podLists) next(namespace string) []*asker {
 
 // list returns the pods of all who ask, by the UIDs of their runs. It ends early once none of them waits any more.
 func (l *podLists) list(namespace string, askers []*asker) (map[types.UID][]corev1.Pod, error) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(askers[0].ctx))
-	defer cancel()
-	var waiting atomic.Int64
-	waiting.Store(int64(len(askers)))
+	ctx, end := whileAnyWaits(askers)
+	defer end()
 	uids := make([]string, len(askers))
 	for i, a := range askers {
 		uids[i] = string(a.run)
-		defer context.AfterFunc(a.ctx, func() {
-			if waiting.Add(-1) == 0 {
-				cancel()
-			}
-		})()
 	}
 	theirs, err := k8slabels.NewRequirement(batchv1alpha1.LabelRunUID, selection.In, uids)
 	if err != nil {
@@ -128,4 +121,25 @@ func (l *podLists) list(namespace string, askers []*asker) (map[types.UID][]core
 		}
 	}
 	return pods, nil
+}
+
+// whileAnyWaits returns a context that ends when the contexts of all who ask have ended, or by the function, which must be called.
+func whileAnyWaits(askers []*asker) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(askers[0].ctx))
+	var waiting atomic.Int64
+	waiting.Store(int64(len(askers)))
+	stops := make([]func() bool, len(askers))
+	for i, a := range askers {
+		stops[i] = context.AfterFunc(a.ctx, func() {
+			if waiting.Add(-1) == 0 {
+				cancel()
+			}
+		})
+	}
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel()
+	}
 }
