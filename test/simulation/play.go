@@ -33,14 +33,7 @@ type outcome struct {
 
 // play plays a history from its beginning to its end. It is called in a bubble of its own.
 func play(seed uint64, p plan, verbose bool) outcome {
-	server, err := memoryapi.New(memoryapi.Options{Scheme: scheme(), Now: time.Now})
-	if err != nil {
-		panic(err)
-	}
-	s := &sim{
-		plan: p, chance: chance(seed), scheme: scheme(), server: server, direct: server.Client(nil), network: newNetwork(), begin: time.Now(),
-		events: map[schema.GroupVersionKind][]memoryapi.Event{}, jobs: map[string]bool{}, calls: map[string]int{}, verbose: verbose,
-	}
+	s := newSim(seed, p, verbose)
 	s.prepare()
 	s.run(s.begin.Add(p.Calm), nil)
 	s.conclude()
@@ -50,6 +43,17 @@ func play(seed uint64, p plan, verbose bool) outcome {
 	s.stats.Acts = len(s.history.Acts)
 	s.history.Versions = append(s.history.Versions, s.noted.soFar()...)
 	return outcome{report: invariant.Check(s.history), lines: s.lines, fired: s.fired, flaws: s.flaws, stats: s.stats}
+}
+
+func newSim(seed uint64, p plan, verbose bool) *sim {
+	server, err := memoryapi.New(memoryapi.Options{Scheme: scheme(), Now: time.Now})
+	if err != nil {
+		panic(err)
+	}
+	return &sim{
+		plan: p, chance: chance(seed), scheme: scheme(), server: server, direct: server.Client(nil), network: newNetwork(), begin: time.Now(),
+		events: map[schema.GroupVersionKind][]memoryapi.Event{}, jobs: map[string]bool{}, calls: map[string]int{}, verbose: verbose,
+	}
 }
 
 // prepare makes what there is at the beginning.
