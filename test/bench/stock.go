@@ -65,7 +65,8 @@ func (b *Bench) restored(ctx context.Context, waiting int) (*stock, *Turnstile, 
 		return nil, nil, errors.New("the runs were not loaded")
 	}
 	s := all.of[waiting]
-	return s, all.turnstile, s.restore(ctx, b)
+	err := s.restore(ctx, b)
+	return s, all.turnstile, err
 }
 
 // stock is a namespace with so many runs that wait in its default queue, which has one slot and is suspended.

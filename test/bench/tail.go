@@ -34,7 +34,8 @@ func (b *Bench) Tail(ctx context.Context, list client.ObjectList, namespace stri
 		return nil, err
 	}
 	t := &Tail{client: b.Client, list: list, namespace: namespace, version: now.ResourceVersion}
-	return t, t.open(ctx)
+	err := t.open(ctx)
+	return t, err
 }
 
 // Stop ends it.

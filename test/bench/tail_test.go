@@ -71,7 +71,7 @@ func toldBy(t *testing.T, e *ending, n int) string {
 		if err != nil {
 			t.Fatalf("after %v: %v", names, err)
 		}
-		names = append(names, event.Object.(*corev1.Pod).Name) //nolint:errcheck // there is nothing else
+		names = append(names, event.Object.(*corev1.Pod).Name)
 	}
 	return strings.Join(names, " ")
 }
