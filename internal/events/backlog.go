@@ -10,8 +10,13 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 )
 
-// Waiting bounds how many Events wait to be written: those of a recovery of some thousand orphans, in about 20 MB.
-const Waiting = 16384
+const (
+	// Normal bounds how many normal Events wait to be written: those of ten seconds. Of a queue that ends hundreds of runs a second
+	// each would be a write more, and come too late to help anybody.
+	Normal = 400
+	// Warnings bounds how many warnings wait: more than those of a recovery of 10,000 orphans, in about 20 MB.
+	Warnings = 16384
+)
 
 // backlog is what waits to be written: warnings first, and otherwise what came first.
 type backlog struct {
@@ -23,25 +28,28 @@ type backlog struct {
 
 func newBacklog() *backlog { return &backlog{more: make(chan struct{}, 1)} }
 
-// add keeps an Event. It returns false if one is dropped for want of room: this one, or for a warning the last normal one.
+// add keeps an Event. It returns false if there is no room for it.
 func (b *backlog) add(e *eventsv1.Event) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	room, warning := len(b.warnings)+len(b.normal) < Waiting, e.Type == corev1.EventTypeWarning
-	switch n := len(b.normal); {
-	case warning && (room || n > 0):
-		if !room {
-			b.normal = b.normal[:n-1]
-		}
-		b.warnings = append(b.warnings, e)
-	case room:
-		b.normal = append(b.normal, e)
+	q, most := b.of(e)
+	if len(*q) >= most {
+		return false
 	}
+	*q = append(*q, e)
 	select {
 	case b.more <- struct{}{}:
 	default:
 	}
-	return room
+	return true
+}
+
+// of returns where an Event waits, and how many may. The caller holds the lock.
+func (b *backlog) of(e *eventsv1.Event) (q *[]*eventsv1.Event, most int) {
+	if e.Type == corev1.EventTypeWarning {
+		return &b.warnings, Warnings
+	}
+	return &b.normal, Normal
 }
 
 // next takes out what is to be written next; nil if nothing waits.
@@ -62,11 +70,8 @@ func (b *backlog) next() *eventsv1.Event {
 func (b *backlog) putBack(e *eventsv1.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if e.Type == corev1.EventTypeWarning {
-		b.warnings = slices.Insert(b.warnings, 0, e)
-	} else {
-		b.normal = slices.Insert(b.normal, 0, e)
-	}
+	q, _ := b.of(e)
+	*q = slices.Insert(*q, 0, e)
 }
 
 func (b *backlog) len() int {

@@ -35,21 +35,20 @@ func TestWarningsComeFirstAndOtherwiseWhatCameFirst(t *testing.T) {
 	g.Expect(b.next()).To(BeNil())
 }
 
-func TestWithoutRoomANormalEventGoesForAWarningAndANewOneIsNotTaken(t *testing.T) {
+func TestWhatHasNoRoomIsNotTakenAndNormalEventsHaveFarLess(t *testing.T) {
 	g := NewWithT(t)
 	b := newBacklog()
-	b.add(normal("first"))
-	for b.len() < Waiting {
-		b.add(normal("more"))
+	taken := map[string]int{}
+	for range 2 * Warnings {
+		for _, e := range []*eventsv1.Event{normal("so much"), warning("so much")} {
+			if b.add(e) {
+				taken[e.Type]++
+			}
+		}
 	}
-	g.Expect(b.add(normal("too many"))).To(BeFalse())
-	for range Waiting - 1 {
-		g.Expect(b.add(warning("urgent"))).To(BeFalse(), "a normal one goes")
-	}
-	g.Expect(b.len()).To(Equal(Waiting))
-	g.Expect(b.normal).To(ConsistOf(HaveField("Note", "first")))
-	g.Expect(b.add(warning("the last for whom one goes"))).To(BeFalse())
-	g.Expect(b.add(warning("too many"))).To(BeFalse())
-	g.Expect(b.len()).To(Equal(Waiting))
-	g.Expect(b.warnings).NotTo(ContainElement(HaveField("Note", "too many")))
+	g.Expect(taken).To(Equal(map[string]int{corev1.EventTypeNormal: Normal, corev1.EventTypeWarning: Warnings}))
+	g.Expect(b.len()).To(Equal(Normal + Warnings))
+	b.next()
+	g.Expect(b.add(normal("too much"))).To(BeFalse())
+	g.Expect(b.add(warning("in its place"))).To(BeTrue())
 }

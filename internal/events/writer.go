@@ -26,7 +26,7 @@ const (
 	grace = 5 * time.Second
 )
 
-// Writer is a Recorder that writes in the background: slowly, warnings first, and no more than can wait.
+// Writer is a Recorder that writes in the background: slowly, warnings first, and no more than may wait.
 type Writer struct {
 	api      typed.EventsV1Interface
 	scheme   *runtime.Scheme
