@@ -40,10 +40,8 @@ func (w *written) after(r *batchv1alpha1.JobRun) bool {
 	if w == nil {
 		return false
 	}
-	last, known := w.versions.Get(r.UID)
-	if !known {
-		return false
-	}
-	order, err := resourceversion.CompareResourceVersion(r.ResourceVersion, last.(string))
+	known, _ := w.versions.Get(r.UID)
+	last, _ := known.(string) // none is no version, and not to be compared
+	order, err := resourceversion.CompareResourceVersion(r.ResourceVersion, last)
 	return err == nil && order < 0
 }
