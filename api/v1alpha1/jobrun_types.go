@@ -117,6 +117,12 @@ type JobRunSpec struct {
 	// +optional
 	Cancel bool `json:"cancel,omitempty"`
 
+	// attempt counts the retries of the chain before this one; the first run has none. Set by the manager.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	Attempt int32 `json:"attempt,omitempty"`
+
 	// retryOf names the run, in this namespace, that this one tries again. Set alone it is a manual retry: everything else
 	// comes from that run, which must be Failed and the latest of its chain.
 	// +optional
@@ -143,12 +149,6 @@ type JobRunSpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('2200-01-01T00:00:00Z')",message="write a time of the years 1970 to 2199 like 2026-11-20T07:00:00Z"
 	NotBefore *metav1.Time `json:"notBefore,omitempty"`
-
-	// attempt counts the retries of the chain before this one; the first run has none. Set by the manager.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=1000000
-	Attempt *int32 `json:"attempt,omitempty"`
 
 	// chain is what this run carries of the chain it continues. Set by the manager.
 	// +optional

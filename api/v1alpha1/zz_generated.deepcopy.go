@@ -772,11 +772,6 @@ func (in *JobRunSpec) DeepCopyInto(out *JobRunSpec) {
 		in, out := &in.NotBefore, &out.NotBefore
 		*out = (*in).DeepCopy()
 	}
-	if in.Attempt != nil {
-		in, out := &in.Attempt, &out.Attempt
-		*out = new(int32)
-		**out = **in
-	}
 	if in.Chain != nil {
 		in, out := &in.Chain, &out.Chain
 		*out = new(Chain)

@@ -199,7 +199,7 @@ func retryOf(root *batchv1alpha1.JobRun, attempt int32) change {
 	return func(r *batchv1alpha1.JobRun) {
 		r.Spec.ScheduledJobRef = root.Spec.ScheduledJobRef
 		r.Spec.RetryOf = root.Name
-		r.Spec.Attempt = &attempt
+		r.Spec.Attempt = attempt
 		r.Spec.Chain = &batchv1alpha1.Chain{
 			RootName: root.Name, RootUID: root.UID, QueuedAt: root.CreationTimestamp, IdempotencyKey: string(root.UID),
 		}

@@ -57,7 +57,7 @@ func inQueue(name string) change {
 // childOf makes it the automatic retry of a root of that name.
 func childOf(root string) change {
 	return func(r *batchv1alpha1.JobRun) {
-		r.Spec.RetryOf, r.Spec.Attempt = root, ptr.To[int32](1)
+		r.Spec.RetryOf, r.Spec.Attempt = root, 1
 		r.Spec.Chain = &batchv1alpha1.Chain{RootName: root, RootUID: types.UID(root), QueuedAt: metav1.NewTime(noon), Sequence: 1, IdempotencyKey: root}
 	}
 }

@@ -60,7 +60,7 @@ func retrying(name string) change {
 // child makes it the automatic retry of a root of that name.
 func child(root string) change {
 	return func(r *batchv1alpha1.JobRun) {
-		r.Spec.RetryOf, r.Spec.Attempt = root, ptr.To[int32](1)
+		r.Spec.RetryOf, r.Spec.Attempt = root, 1
 		r.Spec.Chain = &batchv1alpha1.Chain{RootName: root, RootUID: types.UID("uid-" + root), QueuedAt: metav1.NewTime(noon.Add(-time.Hour)), IdempotencyKey: "key"}
 	}
 }

@@ -280,7 +280,7 @@ func TestEveryFailedRunOfAChainSaysThatItHasFailedForGood(t *testing.T) {
 	b := start(t, queue("main"),
 		queued("a", failed(true), withRetry("a-r1", "uid-a-r1")),
 		queued("a-r1", child("a"), failed(true), withRetry("a-r2", "uid-a-r2")),
-		queued("a-r2", child("a"), maxRetries(2), func(r *batchv1alpha1.JobRun) { r.Spec.RetryOf, *r.Spec.Attempt = "a-r1", 2 }, failed(true)))
+		queued("a-r2", child("a"), maxRetries(2), func(r *batchv1alpha1.JobRun) { r.Spec.RetryOf, r.Spec.Attempt = "a-r1", 2 }, failed(true)))
 	b.failOnce(2, false)
 	_, err := b.reconcile("a")
 	g.Expect(err).To(MatchError(errAway))

@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/schedule"
@@ -170,7 +169,7 @@ func called(name string) detail { return func(r *batchv1alpha1.JobRun) { r.Name 
 func retryOf(r batchv1alpha1.JobRun) batchv1alpha1.JobRun {
 	child := manual(r.Name + "-r1")
 	child.Spec.RetryOf = r.Name
-	child.Spec.Attempt = ptr.To[int32](1)
+	child.Spec.Attempt = 1
 	child.Spec.Chain = &batchv1alpha1.Chain{RootName: r.Name, RootUID: r.UID}
 	return child
 }

@@ -8,7 +8,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/schedule"
@@ -36,7 +35,7 @@ func TestTheOutlookIsWhatTheControllerDecides(t *testing.T) {
 	}
 	left := batchv1alpha1.JobRun{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "gone-r1", UID: "gone-r1"},
-		Spec: batchv1alpha1.JobRunSpec{RetryOf: "gone", Attempt: ptr.To[int32](1), Chain: &batchv1alpha1.Chain{RootName: "gone", RootUID: "gone"},
+		Spec: batchv1alpha1.JobRunSpec{RetryOf: "gone", Attempt: 1, Chain: &batchv1alpha1.Chain{RootName: "gone", RootUID: "gone"},
 			ScheduledJobRef: &batchv1alpha1.ObjectName{Name: "hourly"}},
 		Status: batchv1alpha1.JobRunStatus{Phase: batchv1alpha1.JobRunQueued},
 	}

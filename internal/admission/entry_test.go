@@ -77,7 +77,7 @@ func TestRunEntry(t *testing.T) {
 			"a retry has the place of its chain",
 			queued(func(r *batchv1alpha1.JobRun) {
 				r.Spec.NotBefore = ptr.To(metav1.NewTime(at(9)))
-				r.Spec.RetryOf, r.Spec.Attempt = "root", ptr.To[int32](1)
+				r.Spec.RetryOf, r.Spec.Attempt = "root", 1
 				r.Spec.Chain = &batchv1alpha1.Chain{RootName: "root", RootUID: "ru", QueuedAt: metav1.NewTime(at(-60)), Sequence: 3}
 			}), true,
 			with(func(e *Entry) {

@@ -92,7 +92,7 @@ func over(phase batchv1alpha1.JobRunPhase, reason string, ended int, stopped boo
 // childOf makes it the first retry of a root of that name.
 func childOf(root string) change {
 	return func(r *batchv1alpha1.JobRun) {
-		r.Spec.RetryOf, r.Spec.Attempt = root, ptr.To[int32](1)
+		r.Spec.RetryOf, r.Spec.Attempt = root, 1
 		r.Spec.Chain = &batchv1alpha1.Chain{RootName: root, RootUID: types.UID("uid-" + root), QueuedAt: *at(0), Sequence: 1, IdempotencyKey: root}
 	}
 }

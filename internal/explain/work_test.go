@@ -133,7 +133,7 @@ func TestHowARunHasEnded(t *testing.T) {
 		}},
 		"its retry was retried": {aRun("a", running(0), over(failed, reason, 20, true), retriedBy("a-r1")), []any{
 			aRun("a-r1", childOf("a"), running(30), over(failed, reason, 40, true), retriedBy("a-r2")),
-			aRun("a-r2", childOf("a"), func(r *batchv1alpha1.JobRun) { r.Spec.RetryOf, r.Spec.Attempt = "a-r1", ptr.To[int32](2) }, running(50)),
+			aRun("a-r2", childOf("a"), func(r *batchv1alpha1.JobRun) { r.Spec.RetryOf, r.Spec.Attempt = "a-r1", 2 }, running(50)),
 		}, told{
 			reason, "by the work", []string{"it ran for 20s", "it was retried by a-r1, which is Failed", "the latest run of its chain is a-r2, which is Running"}, nil, nil,
 		}},

@@ -44,7 +44,7 @@ func root(name string, ended time.Duration, options ...option) batchv1alpha1.Job
 func retryOf(rootName string, attempt int32, ended time.Duration, options ...option) batchv1alpha1.JobRun {
 	r := root(fmt.Sprintf("%s-r%d", rootName, attempt), ended, untold)
 	r.Spec.RetryOf = rootName
-	r.Spec.Attempt = &attempt
+	r.Spec.Attempt = attempt
 	r.Spec.Chain = &batchv1alpha1.Chain{RootName: rootName, RootUID: types.UID(rootName)}
 	for _, o := range options {
 		o(&r)

@@ -171,7 +171,7 @@ func (s *story) retryUnrecorded(f *batchv1alpha1.JobRun, changes ...runChange) *
 	name := c.RootName + "-r" + strconv.Itoa(int(attemptOf(f)+1))
 	return s.run(name, append([]runChange{func(r *batchv1alpha1.JobRun) {
 		r.Spec.JobRunTemplateSpec = f.Spec.JobRunTemplateSpec
-		r.Spec.RetryOf, r.Spec.Attempt, r.Spec.Chain = f.Name, ptr.To(attemptOf(f)+1), &c
+		r.Spec.RetryOf, r.Spec.Attempt, r.Spec.Chain = f.Name, attemptOf(f)+1, &c
 	}}, changes...)...)
 }
 

@@ -105,7 +105,7 @@ func TestInvariant8(t *testing.T) {
 			s.finish(m, batchv1alpha1.JobRunFailed)
 			chain := carries(m)
 			next := s.run("a-r3", func(r *batchv1alpha1.JobRun) {
-				r.Spec.RetryOf, r.Spec.Attempt, r.Spec.Chain = m.Name, ptr.To[int32](3), &chain
+				r.Spec.RetryOf, r.Spec.Attempt, r.Spec.Chain = m.Name, 3, &chain
 			})
 			s.record(m, next)
 			s.whole(next, c)

@@ -65,8 +65,8 @@ func rootOf(r *batchv1alpha1.JobRun) types.UID {
 
 func attemptOf(r *batchv1alpha1.JobRun) int32 {
 	switch {
-	case r.Spec.Attempt != nil:
-		return *r.Spec.Attempt
+	case r.Spec.Attempt != 0:
+		return r.Spec.Attempt
 	case r.Status.ResolvedSpec != nil && r.Status.ResolvedSpec.Attempt != nil:
 		return *r.Status.ResolvedSpec.Attempt
 	default:

@@ -10,10 +10,11 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// leftovers are when, after the caches are filled, what that has left behind is given back to the system: soon for what the lists
-// were decoded from, and again when the handlers have been told of everything. Without that the process would stay as large as it
-// was then, twice what it needs: the collector runs no sooner than at twice the heap, and an idle process comes to that never.
-var leftovers = []time.Duration{3 * time.Second, 27 * time.Second}
+// leftovers are how long to wait, each after the one before and the first after the caches are filled, until what that has left
+// behind is given back to the system: soon for what the lists were decoded from, and again when the handlers have been told of
+// everything, which takes long on a busy machine. Without that the process would stay as large as it was then, twice what it needs:
+// the collector runs no sooner than at twice the heap, and an idle process comes to that never.
+var leftovers = []time.Duration{3 * time.Second, 27 * time.Second, 90 * time.Second}
 
 // thrift gives memory back after the start.
 type thrift struct {

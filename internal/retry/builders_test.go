@@ -58,7 +58,7 @@ func maxRetries(n int32) func(*batchv1alpha1.JobRun) {
 // attempt makes the run a retry, with that number, of the chain of run "root".
 func attempt(n int32, of string) func(*batchv1alpha1.JobRun) {
 	return func(r *batchv1alpha1.JobRun) {
-		r.Spec.RetryOf, r.Spec.Attempt = of, &n
+		r.Spec.RetryOf, r.Spec.Attempt = of, n
 		r.Spec.Chain = &batchv1alpha1.Chain{
 			RootName: "root", RootUID: "uid-root", QueuedAt: metav1.NewTime(at(-60)), Sequence: 4, IdempotencyKey: "key",
 		}

@@ -26,7 +26,7 @@ func Child(failed, root *batchv1alpha1.JobRun, collision int) *batchv1alpha1.Job
 			JobRunTemplateSpec: template(failed),
 			RetryOf:            failed.Name,
 			GroupRef:           root.Spec.GroupRef.DeepCopy(),
-			Attempt:            ptr.To(run.Attempt(failed) + 1),
+			Attempt:            run.Attempt(failed) + 1,
 			Chain:              ptr.To(run.Chain(failed)),
 		},
 	}
@@ -49,7 +49,7 @@ func IsChild(existing, failed *batchv1alpha1.JobRun) bool {
 	return chain != nil &&
 		chain.RootUID == run.ChainUID(failed) &&
 		existing.Spec.RetryOf == failed.Name &&
-		ptr.Deref(existing.Spec.Attempt, 0) == run.Attempt(failed)+1
+		existing.Spec.Attempt == run.Attempt(failed)+1
 }
 
 // template returns a copy of what applies to a run, as it applies now: priority and ttlSecondsAfterFinished may have been

@@ -44,7 +44,7 @@ func TestAChildCarriesAllItNeeds(t *testing.T) {
 			RetryOf:            "root",
 			ScheduledJobRef:    &batchv1alpha1.ObjectName{Name: "nightly"},
 			NotBefore:          ptr.To(metav1.NewTime(at(15))),
-			Attempt:            ptr.To[int32](1),
+			Attempt:            1,
 			Chain: &batchv1alpha1.Chain{
 				RootName: "root", RootUID: "uid-root", QueuedAt: metav1.NewTime(noon), Sequence: 7, IdempotencyKey: "uid-root",
 			},
@@ -143,7 +143,7 @@ func TestIsChild(t *testing.T) {
 		{"a root that happens to have the name", aRun("root-r2"), false},
 		{"a manual retry that happens to have the name", manualRetry("root-r2", "root-r1"), false},
 		{"the retry of another run", child(func(r *batchv1alpha1.JobRun) { r.Spec.RetryOf = "root" }), false},
-		{"a retry with another number", child(func(r *batchv1alpha1.JobRun) { r.Spec.Attempt = ptr.To[int32](3) }), false},
+		{"a retry with another number", child(func(r *batchv1alpha1.JobRun) { r.Spec.Attempt = 3 }), false},
 		{"a retry of an earlier chain whose root had the name", child(func(r *batchv1alpha1.JobRun) { r.Spec.Chain.RootUID = "before" }), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -64,7 +64,7 @@ func TestAChainNeverHasMoreAutomaticRetriesThanItsBudgetHoweverPeopleRetryInBetw
 		for i := range rapid.IntRange(1, 12).Draw(t, "failures") {
 			deleted := rapid.IntRange(0, 3).Draw(t, "deleted") == 0
 			next := nextRun(t, latest, root, deleted)
-			if next.Spec.Attempt != nil {
+			if next.Spec.Attempt != 0 {
 				automatic++
 			}
 			if seen[next.Name] || run.Attempt(next) <= run.Attempt(latest) {

@@ -76,8 +76,8 @@ func Type(r *batchv1alpha1.JobRun) string {
 // Attempt returns how many retries of the chain came before this run: 0 for its root.
 func Attempt(r *batchv1alpha1.JobRun) int32 {
 	switch {
-	case r.Spec.Attempt != nil:
-		return *r.Spec.Attempt
+	case r.Spec.Attempt != 0:
+		return r.Spec.Attempt
 	case r.Status.ResolvedSpec != nil && r.Status.ResolvedSpec.Attempt != nil:
 		return *r.Status.ResolvedSpec.Attempt
 	default:

@@ -85,7 +85,7 @@ func TestThePriorityOnTheRunItselfWinsOverWhatItWasResolvedTo(t *testing.T) {
 func TestAttemptAndChainComeFromTheSpecThenFromWhatItWasResolvedToThenFromTheRunItself(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := queued()
-		r.Spec.Attempt, r.Spec.Chain = maybe(t, "spec.attempt"), maybeChain(t, "spec.chain")
+		r.Spec.Attempt, r.Spec.Chain = ptr.Deref(maybe(t, "spec.attempt"), 0), maybeChain(t, "spec.chain")
 		foundAttempt, foundChain := maybe(t, "resolved.attempt"), maybeChain(t, "resolved.chain")
 		if rapid.Bool().Draw(t, "resolved") {
 			r.Status.ResolvedSpec = &batchv1alpha1.ResolvedSpec{Attempt: foundAttempt, Chain: foundChain}
@@ -95,7 +95,7 @@ func TestAttemptAndChainComeFromTheSpecThenFromWhatItWasResolvedToThenFromTheRun
 		own := &batchv1alpha1.Chain{RootName: r.Name, RootUID: r.UID, QueuedAt: r.CreationTimestamp, Sequence: 41, IdempotencyKey: string(r.UID)}
 
 		g := NewWithT(t)
-		g.Expect(run.Attempt(r)).To(Equal(*cmp.Or(r.Spec.Attempt, foundAttempt, ptr.To[int32](0))))
+		g.Expect(run.Attempt(r)).To(Equal(cmp.Or(r.Spec.Attempt, ptr.Deref(foundAttempt, 0))))
 		g.Expect(run.Chain(r)).To(Equal(*cmp.Or(r.Spec.Chain, foundChain, own)))
 		g.Expect(run.ChainUID(r)).To(Equal(run.Chain(r).RootUID))
 	})

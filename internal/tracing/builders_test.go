@@ -53,7 +53,7 @@ func retried(changes ...change) *batchv1alpha1.JobRun {
 	r := nightly()
 	r.Name, r.UID, r.CreationTimestamp = "nightly-1-r1", childUID, *after(31)
 	r.Spec.ScheduledTime = nil
-	r.Spec.RetryOf, r.Spec.Attempt, r.Spec.NotBefore = "nightly-1", new(int32(1)), after(40)
+	r.Spec.RetryOf, r.Spec.Attempt, r.Spec.NotBefore = "nightly-1", 1, after(40)
 	r.Spec.Chain = &batchv1alpha1.Chain{RootName: "nightly-1", RootUID: rootUID}
 	for _, c := range changes {
 		c(r)

@@ -59,7 +59,7 @@ func TestARunThatClaimsATickItsScheduledJobDoesNotKnowIsSkipped(t *testing.T) {
 func retryNumber(attempt int32, of string, root types.UID) func(*batchv1alpha1.JobRun) {
 	return func(r *batchv1alpha1.JobRun) {
 		r.Spec.RetryOf = of
-		r.Spec.Attempt = &attempt
+		r.Spec.Attempt = attempt
 		r.Spec.Chain = &batchv1alpha1.Chain{
 			RootName: of, RootUID: root, QueuedAt: metav1.NewTime(time.Now().Truncate(time.Second)), IdempotencyKey: "forged",
 		}

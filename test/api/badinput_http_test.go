@@ -73,7 +73,7 @@ func (w *world) latest(root string) *batchv1alpha1.JobRun {
 	w.Expect(w.List(w.ctx, runs, client.InNamespace(w.ns))).To(Succeed())
 	for i := range runs.Items {
 		r := &runs.Items[i]
-		if chain := r.Spec.Chain; chain != nil && chain.RootName == root && r.Status.Phase.Terminal() && *r.Spec.Attempt > ptr.Deref(found.Spec.Attempt, 0) {
+		if chain := r.Spec.Chain; chain != nil && chain.RootName == root && r.Status.Phase.Terminal() && r.Spec.Attempt > found.Spec.Attempt {
 			found = r
 		}
 	}

@@ -130,8 +130,8 @@ func (h *history) finishPods(code func(attempt int32) int32, roots ...string) {
 		}
 		finished[next.Name] = true
 		attempt := int32(0)
-		if r := h.now().run(next.Labels[batchv1alpha1.LabelRun]); r != nil && r.Spec.Attempt != nil {
-			attempt = *r.Spec.Attempt
+		if r := h.now().run(next.Labels[batchv1alpha1.LabelRun]); r != nil && r.Spec.Attempt != 0 {
+			attempt = r.Spec.Attempt
 		}
 		// The manager may have stopped it at this moment.
 		_ = kubelet.Finish(h.ctx, client.ObjectKeyFromObject(next), code(attempt))

@@ -66,7 +66,7 @@ func TestAPayloadReachesItsTopicBehindACloudEventsBroker(t *testing.T) {
 func TestAnEventWithoutMoreThanATypeHasSensibleAttributes(t *testing.T) {
 	url, events := broker(t)
 	r := claimed("wakeup-r1", batchv1alpha1.HTTPWork{URL: url, CloudEvent: &batchv1alpha1.CloudEvent{Type: "agent.wakeup"}})
-	r.Spec.RetryOf, r.Spec.Attempt = "wakeup", ptr.To[int32](1)
+	r.Spec.RetryOf, r.Spec.Attempt = "wakeup", 1
 	r.Spec.Chain = &batchv1alpha1.Chain{RootName: "wakeup", RootUID: "root", IdempotencyKey: "the-key"}
 	if o := newBench(t, loopback).outcome(r); o.Phase != batchv1alpha1.JobRunCompleted {
 		t.Fatalf("%+v", o)

@@ -74,7 +74,7 @@ func TestEveryAttemptOfAChainCarriesTheSameKeyAndItsOwnNumber(t *testing.T) {
 	b := newBench(t, loopback)
 	root := claimed("report", batchv1alpha1.HTTPWork{URL: url})
 	child := claimed("report-r1", batchv1alpha1.HTTPWork{URL: url})
-	child.Spec.RetryOf, child.Spec.Attempt = "report", ptr.To[int32](1)
+	child.Spec.RetryOf, child.Spec.Attempt = "report", 1
 	child.Spec.Chain = &batchv1alpha1.Chain{RootName: "report", RootUID: root.UID, IdempotencyKey: string(root.UID)}
 	for attempt, r := range []*batchv1alpha1.JobRun{root, child} {
 		b.outcome(r)

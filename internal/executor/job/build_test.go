@@ -69,7 +69,7 @@ func TestEveryContainerLearnsItsRunAttemptAndKeyFirst(t *testing.T) {
 		}
 	}))
 	r.Spec.RetryOf = "nightly-0"
-	r.Spec.Attempt = ptr.To[int32](2)
+	r.Spec.Attempt = 2
 	r.Spec.Chain = &batchv1alpha1.Chain{RootName: "nightly-0", RootUID: "root", IdempotencyKey: "key"}
 	ours := []corev1.EnvVar{{Name: EnvRun, Value: "ns/nightly-1"}, {Name: EnvAttempt, Value: "2"}, {Name: EnvIdempotencyKey, Value: "key"}}
 	spec := Build(r, mine).Spec.Template.Spec

@@ -123,7 +123,7 @@ func retriedBy(name string) change {
 // retryOf makes it an attempt of a chain.
 func retryOf(parent, root string, attempt int32) change {
 	return func(r *batchv1alpha1.JobRun) {
-		r.Spec.RetryOf, r.Spec.Attempt = parent, &attempt
+		r.Spec.RetryOf, r.Spec.Attempt = parent, attempt
 		r.Spec.Chain = &batchv1alpha1.Chain{RootName: root, RootUID: types.UID("uid-" + root), QueuedAt: metav1.NewTime(noon), IdempotencyKey: "k"}
 	}
 }
