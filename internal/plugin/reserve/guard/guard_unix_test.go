@@ -160,6 +160,10 @@ func play(t *testing.T, script string) *cast {
 		_ = w.Close()
 		_ = c.holder.Process.Kill()
 		_ = c.holder.Wait()
+		if c.guard != 0 && lives(c.guard) { // it would write in the directory to its end
+			_ = syscall.Kill(c.guard, syscall.SIGKILL)
+			c.Eventually(func() bool { return lives(c.guard) }).Should(BeFalse())
+		}
 		for _, pid := range c.living() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
