@@ -28,7 +28,7 @@ func retryRun() *batchv1alpha1.JobRun {
 		},
 		RetryOf:         "nightly-1762052400-r1",
 		ScheduledJobRef: &batchv1alpha1.ObjectName{Name: "nightly"},
-		Attempt:         new(int32(2)),
+		Attempt:         2,
 		Chain:           &batchv1alpha1.Chain{RootName: "nightly-1762052400", RootUID: "uid-0", IdempotencyKey: "key-0"},
 	}
 	started := metav1.NewTime(finished.Add(-time.Minute))
