@@ -70,7 +70,6 @@ func TestADirectRequestThatCannotBeServedIsToldWhyAndReservesNothing(t *testing.
 }
 
 func TestAnUpstreamThatHangsOrIsAwayIsGivenUpAndItsSlotIsFree(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(t *testing.T, q *batchv1alpha1.JobQueue)
 		status int

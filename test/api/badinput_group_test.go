@@ -116,7 +116,6 @@ func (s *server) paths() []string {
 }
 
 func TestAMemberThatItsQueueCannotTakeSaysSoAndGoesOnWhenItCan(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		reason, says string
 		run          func(*batchv1alpha1.JobRun)
@@ -193,7 +192,6 @@ func (w *world) raise(q *corev1.ResourceQuota, runs string) {
 }
 
 func TestAMemberThatAQuotaRefusesIsSaidAndMadeWhenThereIsRoom(t *testing.T) {
-	t.Parallel()
 	for mode, stuck := range map[batchv1alpha1.GroupMode]string{
 		batchv1alpha1.GroupSequential: "Running: a Completed, b Waiting, c Waiting",
 		batchv1alpha1.GroupParallel:   "Running: a Completed, b Waiting, c Waiting",

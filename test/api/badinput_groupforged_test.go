@@ -173,7 +173,6 @@ func (w *world) restore(objects ...client.Object) {
 }
 
 func TestAGroupRestoredFromABackup(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		status bool
 		ends   string

@@ -85,7 +85,6 @@ func (r *reading) broken() {
 }
 
 func TestARequestIsCutWhenSomebodyElseEndsItsReservation(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		end  func(w *world, dr *batchv1alpha1.DirectReservation)
 		left int // reservations
@@ -126,7 +125,6 @@ func leading(lease time.Duration) func(*operator.Options) {
 }
 
 func TestAStreamThroughAStandbySurvivesTheEndOfTheLeader(t *testing.T) {
-	t.Parallel()
 	for name, lease := range map[string]time.Duration{"in good order": time.Hour, "that is killed": 10 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

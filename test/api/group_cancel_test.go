@@ -152,7 +152,6 @@ func TestAPersonCancelsOneMemberAndTheSequenceGoesOn(t *testing.T) {
 }
 
 func TestAPersonDeletesTheRunOfAMember(t *testing.T) {
-	t.Parallel()
 	t.Run("while it waits", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)

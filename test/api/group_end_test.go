@@ -26,7 +26,6 @@ func (w *world) groupGone(name string) {
 }
 
 func TestAGroupDeletedWhileAPodWorksTakesItsRunsAlongAndFreesNoSlotEarly(t *testing.T) {
-	t.Parallel()
 	for name, how := range map[string]metav1.DeletionPropagation{
 		"in the background": metav1.DeletePropagationBackground, "from its runs up": metav1.DeletePropagationForeground,
 	} {

@@ -14,7 +14,6 @@ import (
 )
 
 func TestAManagerMayDieAtAnyWriteOfASequence(t *testing.T) {
-	t.Parallel()
 	// The first run, its record, that it is at work, that it has ended with the second run and its record, and the end.
 	const writes = 6
 	for when, landed := range map[string]bool{"before it lands": false, "after it has landed": true} {
@@ -41,7 +40,6 @@ func TestAManagerMayDieAtAnyWriteOfASequence(t *testing.T) {
 }
 
 func TestAManagerMayDieAtAnyWriteOfAGroupThatStops(t *testing.T) {
-	t.Parallel()
 	// Three runs and their record; a failure, and two requests to end.
 	const writes = 7
 	for when, landed := range map[string]bool{"before it lands": false, "after it has landed": true} {
@@ -92,7 +90,6 @@ func (w *world) runsOfMembers() []string {
 }
 
 func TestAWriteOfAGroupWhoseAnswerIsLostIsNotDoneTwice(t *testing.T) {
-	t.Parallel()
 	for name, match := range map[string]func(request) bool{
 		"the creation of the first member": creationOfRun("g-a"),
 		"the record of the first member":   recordOfGroup,

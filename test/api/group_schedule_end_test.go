@@ -54,7 +54,6 @@ func TestAScheduledJobDeletedAloneLeavesItsGroupToEnd(t *testing.T) {
 }
 
 func TestAManagerMayDieAtAnyWriteOfTheReplacementOfAGroup(t *testing.T) {
-	t.Parallel()
 	// The wait, the request to end, the new group, and its record.
 	const writes = 4
 	writesOfSchedule := func(r request) bool {

@@ -221,7 +221,6 @@ func TestAOneTimeScheduleOfAGroupFiresOnceAndGoesWhileItsGroupStays(t *testing.T
 }
 
 func TestAScheduleOfGroupsThatIsPastDueWhenTheManagerStarts(t *testing.T) {
-	t.Parallel()
 	year := time.Now().UTC().Year()
 	newYear := func(ago int) time.Time { return time.Date(year-ago, time.January, 1, 0, 0, 0, 0, time.UTC) }
 	yearly := func(w *world, s *server) *batchv1alpha1.ScheduledJob {
@@ -316,7 +315,6 @@ func TestAScheduleThatComesToMakeGroupsInsteadOfRunsForbidsAndReplacesAcrossTheC
 }
 
 func TestARecordOfAFireThatTakesItsTimeSetsNothingAside(t *testing.T) {
-	t.Parallel()
 	for kind, template := range map[string]func(*world, *server) func(*batchv1alpha1.ScheduledJob){
 		"a run": func(w *world, s *server) func(*batchv1alpha1.ScheduledJob) { return running(w.httpRun("", s.URL)) },
 		"a group": func(w *world, s *server) func(*batchv1alpha1.ScheduledJob) {

@@ -66,7 +66,6 @@ func TestALateCreationOfAMemberFindsItsNameTaken(t *testing.T) {
 }
 
 func TestALateCreationOfAMemberWhoseRunWasDeletedIsNotExecuted(t *testing.T) {
-	t.Parallel()
 	for name, deleted := range map[string]string{"after its end": "Completed: a Completed, b Completed", "while it waited": "Running: a Queued, b Waiting"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

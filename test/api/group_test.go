@@ -56,7 +56,6 @@ func TestAParallelGroupQueuesAllAtOnceAndItsQueuesSayHowManyAreAtWork(t *testing
 }
 
 func TestWhatTheFailureOfAMemberDoesToASequence(t *testing.T) {
-	t.Parallel()
 	for policy, c := range map[batchv1alpha1.GroupFailurePolicy]struct {
 		ends string
 		runs []string
@@ -92,7 +91,6 @@ func TestWhatTheFailureOfAMemberDoesToASequence(t *testing.T) {
 }
 
 func TestWhatTheFailureOfAMemberDoesToThoseBesideIt(t *testing.T) {
-	t.Parallel()
 	for policy, c := range map[batchv1alpha1.GroupFailurePolicy]struct {
 		meanwhile, ends string
 		runs            []string

@@ -14,7 +14,6 @@ import (
 )
 
 func TestARunOfHTTPWorkIsAdmittedExecutedAndCompleted(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	s := newServer(t, nil)
 	w.start()
@@ -28,7 +27,6 @@ func TestARunOfHTTPWorkIsAdmittedExecutedAndCompleted(t *testing.T) {
 }
 
 func TestAFailedRunIsRetriedAfterItsDelayAndItsRootTellsOfTheEnd(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	first := make(chan struct{}, 1)
 	first <- struct{}{}

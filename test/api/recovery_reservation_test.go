@@ -34,7 +34,6 @@ func (w *world) grantedSince(dr *batchv1alpha1.DirectReservation, at time.Time) 
 }
 
 func TestAReservationWithoutASignOfItsHolderExpiresAndDispatchResumes(t *testing.T) {
-	t.Parallel()
 	const lost = " when the previous instance stopped, and its holder shows no sign of life"
 	for name, c := range map[string]struct {
 		leave           func(w *world, dr *batchv1alpha1.DirectReservation)
@@ -88,7 +87,6 @@ func TestAReservationWithoutASignOfItsHolderExpiresAndDispatchResumes(t *testing
 }
 
 func TestAReservationThatItsHolderGoesOnRenewingSurvives(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		leave func(w *world, dr *batchv1alpha1.DirectReservation)
 		phase batchv1alpha1.DirectReservationPhase

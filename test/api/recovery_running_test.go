@@ -44,7 +44,6 @@ func TestARunningOrphanWhoseJobWasNeverCreatedFailsAndItsNameIsTakenBeforeItsRet
 }
 
 func TestARunningOrphanWhoseJobEndedWhileNobodyLookedGetsItsTrueOutcome(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		name     string
 		exitCode string
@@ -114,7 +113,6 @@ func TestARunningOrphanThatIsAliveFailsAndItsRetryWaitsUntilItHasStopped(t *test
 }
 
 func TestARunningOrphanThatIsAliveAndToBeAdoptedStaysRunningUnderEachNewManager(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		run     []func(*batchv1alpha1.JobRun)
 		manager []func(*operator.Options)
@@ -159,7 +157,6 @@ func TestAnAdoptedRunCanBeCancelledAndFreesItsSlotOnlyOnceItHasStopped(t *testin
 }
 
 func TestARunningRunWithoutIncarnationIsAnOrphanWithoutEvidence(t *testing.T) {
-	t.Parallel()
 	unsigned := func(s *batchv1alpha1.JobRunStatus) { s.Incarnation = nil }
 	const message = "Scheduler crash recovery: run was Running when previous instance unknown stopped"
 

@@ -51,7 +51,6 @@ func (w *world) ticks(name string) []time.Time {
 }
 
 func TestAOneTimeSchedulePastDueFiresAtOnceExactlyOnce(t *testing.T) {
-	t.Parallel()
 	at := time.Now().Add(-10 * time.Second).Truncate(time.Second)
 	due := func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.RunAt = ptr.To(metav1.NewTime(at)) }
 	gone := func(sj *batchv1alpha1.ScheduledJob) { sj.Spec.TTLSecondsAfterFired = ptr.To[int32](0) }
@@ -100,7 +99,6 @@ func TestAOneTimeSchedulePastDueFiresAtOnceExactlyOnce(t *testing.T) {
 }
 
 func TestARecurringSchedulePastDueFiresAsItsPolicySays(t *testing.T) {
-	t.Parallel()
 	year := time.Now().UTC().Year()
 	newYear := func(ago int) time.Time { return time.Date(year-ago, time.January, 1, 0, 0, 0, 0, time.UTC) }
 	for policy, c := range map[batchv1alpha1.MissedRunPolicy]struct {

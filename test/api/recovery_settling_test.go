@@ -36,7 +36,6 @@ func (w *world) begunToCancel(r *batchv1alpha1.JobRun) {
 }
 
 func TestACancellingOrphanFailsIsStoppedAndIsNotRetried(t *testing.T) {
-	t.Parallel()
 	t.Run("its Job is alive", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
@@ -114,7 +113,6 @@ func (w *world) crashedAfter(r *batchv1alpha1.JobRun, phase batchv1alpha1.JobRun
 }
 
 func TestATerminalRunWhoseSlotIsHeldIsStoppedAndItsSlotFreed(t *testing.T) {
-	t.Parallel()
 	t.Run("its Job is alive", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
@@ -170,7 +168,6 @@ func (w *world) failed(r *batchv1alpha1.JobRun) *batchv1alpha1.JobRun {
 }
 
 func TestAFailedRunWhoseRetryIsDueAndNotRecordedGetsItOnce(t *testing.T) {
-	t.Parallel()
 	t.Run("the retry is absent", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)

@@ -161,7 +161,6 @@ func TestTicksThatReplaceEachOtherNeverOverlapAndEachIsAccountedFor(t *testing.T
 }
 
 func TestAScheduleWhoseQueueIsStuckIsBounded(t *testing.T) {
-	t.Parallel()
 	t.Run("Allow: as many as may be queued", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
@@ -238,7 +237,6 @@ func (w *world) pause(names ...string) {
 }
 
 func TestAManagerMayDieAtAnyWriteOfAReplacement(t *testing.T) {
-	t.Parallel()
 	// The wait, the request to end, the new run, and its record.
 	const writes = 4
 	writesOfSchedule := func(r request) bool {

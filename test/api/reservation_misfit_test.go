@@ -41,7 +41,6 @@ var misfits = map[string]struct {
 }
 
 func TestAReservationThatItsQueueCanNeverGrantSaysSoHoldsUpNobodyAndGoesOnWhenTheQueueIsEdited(t *testing.T) {
-	t.Parallel()
 	for name, c := range misfits {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -141,7 +140,6 @@ func TestAReservationOfATypeWithTheLimitNothingWaitsAndHoldsUpNobody(t *testing.
 }
 
 func TestWhatAReservationHoldsOfATypeAndResourceOutlivesARestartOnlyWithASignOfItsHolder(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		renewed bool
 		first   []string // who is at work then

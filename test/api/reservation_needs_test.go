@@ -42,7 +42,6 @@ func sharing() batchv1alpha1.QueueConcurrency {
 }
 
 func TestAReservationWaitsForItsTypeAndClaimsHoldsDispatchAndCountsBesideTheRuns(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct{ needs, taken, alike, other string }{
 		"a type":              {needs: "story", taken: "story-1", alike: "story-2", other: "research-3"},
 		"a resource":          {needs: "ollama", taken: "ollama-1", alike: "ollama-2", other: "remote-3"},
@@ -153,7 +152,6 @@ func TestARunHasItsTurnAfterAsManyReservationsInARowAsTheQueueSays(t *testing.T)
 }
 
 func TestLimitsThatAreLoweredTakeNothingFromAHolderAndHoldBackTheNext(t *testing.T) {
-	t.Parallel()
 	for name, rules := range knobs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

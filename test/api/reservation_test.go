@@ -252,7 +252,6 @@ func TestReservationsAreServedInTheirOrderBeforeAnyRun(t *testing.T) {
 }
 
 func TestASuspendedQueueAndOneWithoutSlotsKeepReservationsPending(t *testing.T) {
-	t.Parallel()
 	for name, change := range map[string]func(*batchv1alpha1.JobQueue, bool){
 		"suspended": func(q *batchv1alpha1.JobQueue, closed bool) { q.Spec.Suspend = closed },
 		"limit 0": func(q *batchv1alpha1.JobQueue, closed bool) {

@@ -26,7 +26,6 @@ var knobs = map[string]func(n int32) *batchv1alpha1.QueueConcurrency{
 }
 
 func TestALimitThatIsChangedWhileRunsAreAtWorkStopsNothingAndBoundsWhatStarts(t *testing.T) {
-	t.Parallel()
 	for name, rules := range knobs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -81,7 +80,6 @@ func TestALimitThatIsChangedWhileRunsAreAtWorkStopsNothingAndBoundsWhatStarts(t 
 }
 
 func TestWhatALimitOfNothingHoldsBackLetsOthersPass(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		rules  batchv1alpha1.QueueConcurrency
 		open   func(*batchv1alpha1.QueueConcurrency)
@@ -121,7 +119,6 @@ func TestWhatALimitOfNothingHoldsBackLetsOthersPass(t *testing.T) {
 }
 
 func TestAQueueThatNamesNoLimitHasOneSlotOrAsManyAsItsTypesAndResourcesAllow(t *testing.T) {
-	t.Parallel()
 	const runs = 12
 	for name, c := range map[string]struct {
 		rules  *batchv1alpha1.QueueConcurrency

@@ -18,7 +18,6 @@ import (
 // The log of the work server is the witness of what the rules of a queue let be at work at once.
 
 func TestEachRuleOfAQueueBoundsWhatIsAtWorkAloneAndBesideTheOthers(t *testing.T) {
-	t.Parallel()
 	names := []string{
 		"story-ollama-1", "story-remote-2", "research-remote-3", "research-ollama-4", "ollama-5", "remote-6", "remote-7", "plain-8", "story-9", "plain-10",
 	}
@@ -94,7 +93,6 @@ func those(names []string, uses string) []string {
 }
 
 func TestARunThatNeedsTwoThingsIsNotStarvedByStreamsThatNeedOneEach(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		rules     batchv1alpha1.QueueConcurrency
 		one, two  string // the streams
@@ -138,7 +136,6 @@ func TestARunThatNeedsTwoThingsIsNotStarvedByStreamsThatNeedOneEach(t *testing.T
 }
 
 func TestARetryKeepsThePlaceOfItsChainForWhatItNeeds(t *testing.T) {
-	t.Parallel()
 	for name, rules := range map[string]batchv1alpha1.QueueConcurrency{
 		"a type":       {Types: ofEach(1, 1), Resources: thereAre(3, 3)},
 		"a resource":   {Types: ofEach(3, 3), Resources: thereAre(1, 1)},

@@ -19,7 +19,6 @@ import (
 // The API server carries a write out, and its answer never arrives.
 
 func TestAWriteWhoseAnswerIsLostIsNotDoneTwice(t *testing.T) {
-	t.Parallel()
 	for name, match := range map[string]func(request) bool{
 		"the claim of a run":  claimOf("call"),
 		"the swap of intents": swapOf("default"),
