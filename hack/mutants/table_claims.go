@@ -121,7 +121,7 @@ func ofClaims() []mutant {
 			rule: "§6.4: a run is admitted only while nothing else of its chain holds a slot",
 			edits: []edit{
 				{"internal/admission/predecessor.go", `if holder := s.Holder(c.ChainUID); holder != "" {`, `if holder := s.Holder(c.ChainUID); holder == c.Name {`},
-				{"internal/admission/item.go", "case !it.entry.Confirmed || q.chains[it.chainUID].fenced:", "case !it.entry.Confirmed:"},
+				{"internal/admission/item.go", "case !it.entry.Confirmed || q.chains[it.entry.ChainUID].isFenced():", "case !it.entry.Confirmed:"},
 			},
 			pkg: "./controllers/jobqueue", tests: []string{"TestARetryWaitsUntilTheWorkOfItsPredecessorHasStopped"},
 		},

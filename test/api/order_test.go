@@ -46,6 +46,8 @@ func TestARunInBackOffBlocksNobodyAndIsServedBeforeLaterRunsOnceItIsOver(t *test
 	w.Eventually(s.runs).Should(Equal([]string{"early"}), "the retry of the orphan is in back-off")
 	child := w.get("orphan-r1")
 	w.patch(child, func() { child.Spec.NotBefore = ptr.To(metav1.NewTime(time.Now().Add(-time.Second))) })
+	w.Eventually(func() []batchv1alpha1.WaitingEntry { return w.readQueue("default").Status.Next }).
+		Should(HaveExactElements(HaveField("Name", "orphan-r1"), HaveField("Name", "late")), "the manager has seen the edit")
 	release()
 	w.Eventually(s.runs).Should(Equal([]string{"early", "orphan-r1", "late"}))
 	w.idempotent(m)

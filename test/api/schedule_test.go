@@ -156,7 +156,7 @@ func TestAForbiddenOverlapLeavesOneSkippedRunAndThenOnlyCounts(t *testing.T) {
 	w.Eventually(func() int64 { return w.readSchedule("alone").Status.SkippedRuns }).Should(BeNumerically(">=", 3))
 	runs := w.fires("alone")
 	w.Expect(runs).To(HaveLen(2), "%v", runNames(runs))
-	w.Expect(runs[0].Status.Phase).To(Equal(batchv1alpha1.JobRunRunning))
+	w.eventually(runs[0].Name, batchv1alpha1.JobRunRunning)
 	skipped := w.eventually(runs[1].Name, batchv1alpha1.JobRunSkipped)
 	w.Expect(skipped.Status.Reason).To(Equal(batchv1alpha1.ReasonOverlapForbidden))
 	w.Expect(s.runs()).To(Equal([]string{runs[0].Name}))
