@@ -5,6 +5,7 @@ package operator
 import (
 	"context"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -16,19 +17,28 @@ import (
 // the collector runs no sooner than at twice the heap, and an idle process comes to that never.
 var leftovers = []time.Duration{3 * time.Second, 27 * time.Second, 90 * time.Second}
 
+// seenTo says that a manager of this process sees to its memory: one is enough, and tests have hundreds.
+var seenTo atomic.Bool
+
 // thrift gives memory back after the start.
 type thrift struct {
-	clock clock.Clock
-	free  func()
+	clock  clock.Clock
+	free   func()
+	seenTo *atomic.Bool
 }
 
-func newThrift() thrift { return thrift{clock: clock.RealClock{}, free: debug.FreeOSMemory} }
+func newThrift() thrift {
+	return thrift{clock: clock.RealClock{}, free: debug.FreeOSMemory, seenTo: &seenTo}
+}
 
 // NeedLeaderElection makes the manager start this on standby too, when the caches are filled.
 func (thrift) NeedLeaderElection() bool { return false }
 
-// Start gives back what is left over, each time it is due. It returns early if ctx ends.
+// Start gives back what is left over, each time it is due. It returns early if ctx ends, or another one has begun.
 func (t thrift) Start(ctx context.Context) error {
+	if t.seenTo.Swap(true) {
+		return nil
+	}
 	for _, after := range leftovers {
 		select {
 		case <-t.clock.After(after):
