@@ -147,11 +147,17 @@ func decide(dr *batchv1alpha1.DirectReservation, v recovery.ReservationVerdict, 
 		return step{change: reservation.Observe, again: max(due.Sub(now), time.Millisecond)}
 	case held != nil:
 		return step{change: held, again: max(due.Sub(now), time.Millisecond)}
-	case !due.IsZero():
-		return step{again: max(nextLook(dr, due, now).Sub(now), time.Millisecond)}
 	default:
-		return step{}
+		return step{again: wait(dr, due, now)}
 	}
+}
+
+// wait is how long nothing is to be looked at again: zero for ever.
+func wait(dr *batchv1alpha1.DirectReservation, due, now time.Time) time.Duration {
+	if due.IsZero() {
+		return 0
+	}
+	return max(nextLook(dr, due, now).Sub(now), time.Millisecond)
 }
 
 // newFor is how long a new reservation is left to its queue, which most often makes it Active at once. A write beside that would

@@ -44,8 +44,8 @@ func ofClaims() []mutant {
 			pkg: "./controllers/jobqueue", tests: []string{"TestAClaimWithoutAnAnswerHoldsItsSlotUntilItIsResolved", "TestAClaimWithoutAnAnswerCannotLandOnceItWasGivenUp"},
 		},
 		{
-			name: "rules-from-the-cache",
-			rule: "§6.3: the JobQueue is read live before anything is admitted",
+			name:  "rules-from-the-cache",
+			rule:  "§6.3: the JobQueue is read live before anything is admitted",
 			edits: in("controllers/jobqueue/enter.go", "p.Live.Get(ctx, p.queue.key, live)", "p.Client.Get(ctx, p.queue.key, live)"),
 			pkg:   "./controllers/jobqueue", tests: []string{"TestTheRulesInForceAreReadLiveBeforeAnythingIsClaimed"},
 		},

@@ -13,10 +13,10 @@ func ofRetries() []mutant {
 			pkg: "./internal/retry", tests: []string{"TestDecide"},
 		},
 		{
-			name: "deleted-child-retried-from-a-stale-cache",
-			rule: "§5: whether a retry is on record is read live before it is created",
+			name:  "deleted-child-retried-from-a-stale-cache",
+			rule:  "§5: whether a retry is on record is read live before it is created",
 			edits: in("controllers/jobrun/retry.go", "	if !s.own {\n", "	if s.own {\n"),
-			pkg: "./controllers/jobrun", tests: []string{"TestARetryThatWasDeletedIsNotMadeAgainByACacheThatIsBehind"},
+			pkg:   "./controllers/jobrun", tests: []string{"TestARetryThatWasDeletedIsNotMadeAgainByACacheThatIsBehind"},
 		},
 		{
 			name:  "cancelled-retry-of-no-chain",

@@ -122,11 +122,7 @@ func Decide(spec Spec, st State, now time.Time) Decision {
 
 func (d *Decision) decideRecurring(spec Spec, st State, now time.Time) {
 	s := *spec.Cron
-	shownAfter := now
-	if d.HandledThrough.After(now) { // a clock that was put back must not show a settled tick as the next
-		shownAfter = d.HandledThrough
-	}
-	d.Next, _ = s.Next(shownAfter)
+	d.Next, _ = s.Next(laterOf(now, d.HandledThrough)) // a clock that was put back must not show a settled tick as the next
 	d.Wake = d.Next
 
 	due := window{after: d.HandledThrough, through: now}
@@ -161,6 +157,13 @@ func (d *Decision) decideRecurring(spec Spec, st State, now time.Time) {
 	} else {
 		d.fireAll(s, eligible, spec.MaxQueued-st.Active, now)
 	}
+}
+
+func laterOf(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func (d *Decision) explain(reason Reason, format string, args ...any) {

@@ -54,10 +54,13 @@ func TestACallThatDiedWithItsManagerIsMadeAgainWithTheSameKey(t *testing.T) {
 	w.Expect(s.log()).To(HaveLen(3))
 }
 
-// elected makes a manager take part in the leader election, with short times.
+// leaseDuration is short, and longer than an API server is silent that serves all tests at once.
+const leaseDuration = 6 * time.Second
+
+// elected makes a manager take part in the leader election.
 func elected(o *operator.Options) {
 	o.LeaderElect = true
-	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = 3*time.Second, 2*time.Second, 200*time.Millisecond
+	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = leaseDuration, leaseDuration*2/3, 200*time.Millisecond
 }
 
 // allowance is what is added to the deadline of a call of another process before it counts as over, beside the lease.
@@ -71,7 +74,7 @@ func TestACallOfAManagerThatCannotBeSeenKeepsItsSlotUntilItMustBeOver(t *testing
 	orphan := w.claimed(w.httpRun("a", s.URL))
 	over := time.Now().Add(15 * time.Second).Truncate(time.Second)
 	w.setStatus(orphan, func(st *batchv1alpha1.JobRunStatus) {
-		deadline := metav1.NewTime(over.Add(-3*time.Second - allowance))
+		deadline := metav1.NewTime(over.Add(-leaseDuration - allowance))
 		st.Deadline = &deadline
 	})
 	w.create(w.httpRun("b", s.URL))

@@ -30,7 +30,7 @@ func (w *world) lost(m *manager) {
 func TestALeaderThatCannotRenewItsLeaseEndsItsCallsAndItselfBeforeTheirWorkIsDoneAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	const timeout = 12 * time.Second
+	const timeout = 18 * time.Second
 	ended := make(chan time.Time, 1)
 	s := newServer(t, map[string]http.HandlerFunc{"/work": func(_ http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Reprise-Attempt") == "0" {
@@ -66,7 +66,7 @@ func TestALeaderThatCannotRenewItsLeaseEndsItsCallsAndItselfBeforeTheirWorkIsDon
 	w.Expect(s.runs()).To(Equal([]string{"a", "a-r1"}))
 	w.Expect(calls[0].Key).To(Equal(calls[1].Key))
 	w.Expect(s.most.Load()).To(BeEquivalentTo(1))
-	w.Expect(w.get("a-r1").Status.StartedAt.Time).To(BeTemporally(">=", r.Status.Deadline.Add(3*time.Second+allowance)))
+	w.Expect(w.get("a-r1").Status.StartedAt.Time).To(BeTemporally(">=", r.Status.Deadline.Add(leaseDuration+allowance)))
 	w.idempotent(second)
 }
 

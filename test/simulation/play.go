@@ -35,7 +35,7 @@ type outcome struct {
 func play(seed uint64, p plan, verbose bool) outcome {
 	s := newSim(seed, p, verbose)
 	s.prepare()
-	s.run(s.begin.Add(p.Calm), nil)
+	s.run(s.begin.Add(p.Calm))
 	s.conclude()
 	for _, p := range s.processes {
 		p.end("the history is over")
@@ -136,7 +136,7 @@ func (s *sim) settle(most time.Duration) bool {
 	end := s.now().Add(most)
 	for s.now().Before(end) && s.stats.Steps < maxSteps {
 		version := s.versions()
-		s.run(s.now().Add(patience), nil)
+		s.run(s.now().Add(patience))
 		if s.versions() == version {
 			return true
 		}
@@ -154,7 +154,7 @@ func (s *sim) restart() {
 	for _, p := range s.alive() {
 		s.kill(p, "the last restart")
 	}
-	s.run(s.now().Add(patience), nil)
+	s.run(s.now().Add(patience))
 	s.history.RestartChanged = []string{}
 	for _, v := range s.history.Versions[before:] {
 		kind := s.kindOf(v.Object)

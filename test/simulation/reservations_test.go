@@ -34,7 +34,7 @@ func TestReservationsThatComeWhileARunHasTheSlotMeetNoConflict(t *testing.T) {
 				}})
 			})
 		}
-		s.run(s.begin.Add(time.Hour), nil)
+		s.run(s.begin.Add(time.Hour))
 		over := 0
 		for _, v := range s.history.Versions {
 			if dr, ok := v.Object.(*batchv1alpha1.DirectReservation); ok && dr.Status.Phase == batchv1alpha1.ReservationExpired {

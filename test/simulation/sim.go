@@ -95,8 +95,8 @@ func (s *sim) note(format string, args ...any) {
 // after puts something on the agenda.
 func (s *sim) after(d time.Duration, key string, do func()) { s.agenda.add(s.now().Add(d), key, do) }
 
-// run carries out what is on the agenda until the time is over, or until what is asked for is so.
-func (s *sim) run(until time.Time, enough func() bool) {
+// run carries out what is on the agenda until the time is over.
+func (s *sim) run(until time.Time) {
 	for s.stats.Steps < maxSteps {
 		synctest.Wait()
 		s.mourn()
@@ -105,9 +105,6 @@ func (s *sim) run(until time.Time, enough func() bool) {
 			continue
 		}
 		s.feed()
-		if enough != nil && enough() {
-			return
-		}
 		now := s.now()
 		t, wait := s.agenda.next(now)
 		if t != nil {
