@@ -11,6 +11,7 @@ import (
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/creator"
+	"reprise.dev/reprise/internal/retry"
 )
 
 // +kubebuilder:rbac:groups=batch.reprise.dev,resources=jobgroups,verbs=get;list;watch
@@ -34,7 +35,7 @@ func (s *scope) creator(ctx context.Context) (ctrl.Result, bool, error) {
 
 func (s *scope) parent(ctx context.Context) (ctrl.Result, bool, error) {
 	parent, err := s.sibling(ctx, s.run.Spec.RetryOf)
-	if parent != nil && !retriedBy(parent, s.run) {
+	if parent != nil && !retry.Names(parent, s.run) {
 		if v := creator.OfParent(parent, s.run); s.early(v) {
 			return s.heed(ctx, v)
 		}
@@ -45,10 +46,6 @@ func (s *scope) parent(ctx context.Context) (ctrl.Result, bool, error) {
 		return ctrl.Result{}, true, err
 	}
 	return s.heed(ctx, creator.OfParent(parent, s.run))
-}
-
-func retriedBy(parent, r *batchv1alpha1.JobRun) bool {
-	return parent.Status.Retry != nil && parent.Status.Retry.UID == r.UID
 }
 
 // sibling returns a run of the namespace, from the cache or, where that has none, from a live read; nil if there is none.

@@ -83,7 +83,7 @@ func (s *scope) join(ctx context.Context) error {
 		return nil
 	}
 	target, err := s.live(ctx, s.run.Spec.RetryOf)
-	if target == nil || err != nil || !retriedBy(target, s.run) {
+	if target == nil || err != nil || !retry.Names(target, s.run) {
 		return err
 	}
 	root, err := s.root(ctx, target)

@@ -96,8 +96,7 @@ func (s *scope) root(ctx context.Context, r *batchv1alpha1.JobRun) (*batchv1alph
 // markRetry records on parent, with the version that was read, which run retries it, and what that means for the chain.
 func (s *scope) markRetry(ctx context.Context, parent, child *batchv1alpha1.JobRun, record batchv1alpha1.RetryRecord) error {
 	next := parent.DeepCopy()
-	next.Status.Retry = &record
-	retry.Tell(next, []batchv1alpha1.JobRun{*next, *child}, s.now)
+	retry.Record(next, child, record, s.now)
 	if err := s.Client.Status().Update(ctx, next); err != nil {
 		return fmt.Errorf("recording the retry of run %s: %w", parent.Name, err)
 	}

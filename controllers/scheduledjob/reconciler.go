@@ -6,8 +6,8 @@
 // What a tick makes is executed only if the status of its ScheduledJob names its UID, so creating it is no fire yet:
 // recording it is. That is one write, with the version of the ScheduledJob that was decided upon. Dying before it leaves a
 // run or group that waits; the next pass finds it, under its own name, and records it. What a tick replaces is asked to end
-// after that write; dying before it leaves a tick that is due and asks again. Nothing else is remembered, but for what
-// was made and not recorded so far, since the cache may not show it yet.
+// after that write; dying before it leaves a tick that is due and asks again. What is remembered beside that only saves
+// requests: what was made and not recorded so far, which the cache may not show yet (unrecorded.go), and what live lists have shown.
 //
 // One file a part: product.go says what a tick makes, observe.go reads, standing.go and decide.go decide (pure), fire.go
 // creates, record.go makes the new status (pure), halt.go asks what is replaced to end, expire.go deletes what has fired and

@@ -76,7 +76,7 @@ func ofClaims() []mutant {
 		{
 			name:  "late-retry-not-set-aside",
 			rule:  "§6.4: a retry that was made late, beside the one on record, is Skipped as Superseded",
-			edits: in("internal/creator/parent.go", "case parent.Status.Retry != nil && parent.Status.Retry.UID == r.UID:", "case parent.Status.Retry != nil && parent.Status.Retry.Name != \"\":"),
+			edits: in("internal/creator/parent.go", "case retry.Names(parent, r):", "case parent.Status.Retry != nil && parent.Status.Retry.Name != \"\":"),
 			pkg:   "./controllers/jobrun", tests: []string{"TestWhatACreatorSaysOfARun"},
 		},
 		{
@@ -94,8 +94,8 @@ func ofClaims() []mutant {
 		{
 			name: "set-aside-by-a-stale-cache",
 			rule: "§6.4: what sets a run aside for good is read live",
-			edits: in("controllers/jobrun/creator.go", "	if parent != nil && !retriedBy(parent, s.run) {\n",
-				"	if parent == nil {\n"),
+			edits: in("controllers/jobrun/creator.go", "	if parent != nil && !retry.Names(parent, s.run) {\n",
+				"	if parent == nil || (retry.Names(parent, s.run) && parent.UID == \"\") {\n"),
 			pkg: "./controllers/jobrun", tests: []string{"TestACacheThatIsBehindAManualRetrySupersedesNothing"},
 		},
 		{

@@ -21,19 +21,19 @@ func ofRetries() []mutant {
 		{
 			name:  "cancelled-retry-of-no-chain",
 			rule:  "§3: a chain hears of the end of a person's retry that was cancelled before it was resolved",
-			edits: in("controllers/jobrun/resolve.go", "	if target == nil || err != nil || !retriedBy(target, s.run) {\n", "	if target == nil || err != nil || target.UID != \"\" {\n"),
+			edits: in("controllers/jobrun/resolve.go", "	if target == nil || err != nil || !retry.Names(target, s.run) {\n", "	if target == nil || err != nil || target.UID != \"\" {\n"),
 			pkg:   "./controllers/jobrun", tests: []string{"TestARetryThatIsCancelledBetweenItsRecordAndItsResolutionIsOfTheChain"},
 		},
 		{
 			name:  "late-record-not-counted",
 			rule:  "§3: the root's conditions tell how its chain ended, by the number that the record gives a retry",
-			edits: in("internal/retry/tell.go", "	if parent != nil && names(parent, r) && parent.Status.Retry.Attempt != nil {\n", "	if parent == r && parent.Status.Retry.Attempt != nil {\n"),
+			edits: in("internal/retry/tell.go", "	if parent != nil && Names(parent, r) && parent.Status.Retry.Attempt != nil {\n", "	if parent == r && parent.Status.Retry.Attempt != nil {\n"),
 			pkg:   "./internal/retry", tests: []string{"TestTellTheRoot"},
 		},
 		{
 			name:  "child-not-recorded",
 			rule:  "§5: the parent durably records that its child was created",
-			edits: in("controllers/jobrun/retry.go", "	next.Status.Retry = &record\n", "	next.Status.Retry = &record\n	if !record.Manual {\n		return nil\n	}\n"),
+			edits: in("controllers/jobrun/retry.go", "	retry.Record(next, child, record, s.now)\n", "	retry.Record(next, child, record, s.now)\n	if !record.Manual {\n		return nil\n	}\n"),
 			pkg:   "./controllers/jobrun", tests: []string{"TestAFailedRunIsRetriedOnceAndRecordsIt"},
 		},
 		{

@@ -14,7 +14,7 @@ func OfParent(parent, r *batchv1alpha1.JobRun) Verdict {
 	switch {
 	case parent == nil || retry.Namesake(parent, r):
 		return Verdict{Answer: Gone}
-	case parent.Status.Retry != nil && parent.Status.Retry.UID == r.UID:
+	case retry.Names(parent, r):
 		return Verdict{Answer: Named}
 	case parent.Status.Retry != nil:
 		return superseded(fmt.Sprintf("run %s was retried by %s with UID %s", parent.Name, parent.Status.Retry.Name, parent.Status.Retry.UID))

@@ -41,6 +41,12 @@ func Tell(r *batchv1alpha1.JobRun, runs []batchv1alpha1.JobRun, now time.Time) {
 	}
 }
 
+// Record puts the retry of parent on record, and what that means for the chain as far as the two show it.
+func Record(parent, child *batchv1alpha1.JobRun, record batchv1alpha1.RetryRecord, now time.Time) {
+	parent.Status.Retry = &record
+	Tell(parent, []batchv1alpha1.JobRun{*parent, *child}, now)
+}
+
 // Closed reports whether the root has told of the end of its chain, and the run that told it was deleted since: history deletes
 // the latest first, and so may a person. What was told stays told.
 func Closed(root *batchv1alpha1.JobRun, runs []batchv1alpha1.JobRun) bool {
@@ -80,21 +86,22 @@ func membersOf(r *batchv1alpha1.JobRun, runs []batchv1alpha1.JobRun) []member {
 		if o == r {
 			continue
 		}
-		if parent := byName[o.Spec.RetryOf]; parent == nil || names(parent, o) {
+		if parent := byName[o.Spec.RetryOf]; parent == nil || Names(parent, o) {
 			members = append(members, member{o, number(o, parent)})
 		}
 	}
 	return members
 }
 
-func names(parent, r *batchv1alpha1.JobRun) bool {
+// Names reports whether the status of parent names r as its retry.
+func Names(parent, r *batchv1alpha1.JobRun) bool {
 	return parent.Status.Retry != nil && parent.Status.Retry.UID == r.UID
 }
 
 // number returns the number of a run in its chain. A retry by hand that ended before it was resolved does not know it, but its
 // parent does, nil if that is gone.
 func number(r, parent *batchv1alpha1.JobRun) int32 {
-	if parent != nil && names(parent, r) && parent.Status.Retry.Attempt != nil {
+	if parent != nil && Names(parent, r) && parent.Status.Retry.Attempt != nil {
 		return *parent.Status.Retry.Attempt
 	}
 	return run.Attempt(r)

@@ -170,7 +170,7 @@ func (n orphans) write(ctx context.Context, b *Bench) (Sample, error) {
 	}
 	unrecorded := time.Since(start)
 	err = Parallel(ctx, len(runs), clients, func(ctx context.Context, i int) error {
-		record(runs[i], retries[i], time.Now())
+		retry.Record(runs[i], retries[i], batchv1alpha1.RetryRecord{Name: retries[i].Name, UID: retries[i].UID}, time.Now())
 		return b.Client.Status().Update(ctx, runs[i], asManager)
 	})
 	took := time.Since(start)
@@ -186,10 +186,4 @@ func fail(r *batchv1alpha1.JobRun, now time.Time) {
 	v := orphan.Decide(r, epoch.New(now, 0), batchv1alpha1.RecoveryFail, executor.Evidence{Stopped: true}, true)
 	run.Finish(r, v.Phase, v.Reason, v.Message, v.SlotFree, now)
 	retry.Conclude(r, now)
-}
-
-// record gives a failed run the record of its retry, and what that means for the chain, as a manager does.
-func record(r, child *batchv1alpha1.JobRun, now time.Time) {
-	r.Status.Retry = &batchv1alpha1.RetryRecord{Name: child.Name, UID: child.UID}
-	retry.Tell(r, []batchv1alpha1.JobRun{*r, *child}, now)
 }
