@@ -140,8 +140,11 @@ func TestASuspendedScheduleFiresNothingAndResumesWithLaterTicks(t *testing.T) {
 	resumed := time.Now().Truncate(time.Second)
 	w.patch(sj, func() { sj.Spec.Suspend = false })
 	w.Eventually(w.fired("paused", batchv1alpha1.JobRunCompleted)).Should(BeNumerically(">=", 2))
-	w.Expect(w.fires("paused")[0].Spec.ScheduledTime.Time).To(BeTemporally(">=", resumed), "ticks that passed meanwhile are given up")
-	w.Expect(w.readSchedule("paused").Status.MissedRuns).To(BeZero())
+	w.pause("paused")
+	runs := w.fires("paused")
+	w.Expect(runs[0].Spec.ScheduledTime.Time).To(BeTemporally(">=", resumed), "ticks that passed meanwhile are given up")
+	later := runs[len(runs)-1].Spec.ScheduledTime.Sub(resumed)/time.Second + 1
+	w.Expect(w.readSchedule("paused").Status.MissedRuns).To(BeNumerically("<=", int(later)-len(runs)), "and only what a busy manager passed over later is counted")
 }
 
 func TestAForbiddenOverlapLeavesOneSkippedRunAndThenOnlyCounts(t *testing.T) {
