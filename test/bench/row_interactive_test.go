@@ -12,8 +12,11 @@ import (
 )
 
 func TestAReservationsWaitIsHeldAgainstOneWrite(t *testing.T) {
-	samples := map[string]Sample{"raw": {"write": 3, "write-p99": 6}, "reprise": {"reservation-ms": 9, "reservation-p99": 12}}
-	want := map[string]float64{"ratio": 4, "median-ratio": 3, "p99-ratio": 2, "write": 3, "write-p99": 6, "median": 9, "p99": 12}
+	samples := map[string]Sample{"raw": {"write": 3, "write-p99": 6}, "reprise": {"reservation-ms": 9, "reservation-p99": 12, "chain-ms": 8, "chain-p99": 10}}
+	want := map[string]float64{
+		"ratio": 4, "median-ratio": 3, "p99-ratio": 2, "chain-ratio": 1.2, "chain-floor": 10.0 / 3,
+		"median": 9, "p99": 12, "chain": 8, "chain-p99": 10, "write": 3, "write-p99": 6,
+	}
 	for _, f := range interactive().Figures {
 		if got := f.Of(samples); got != want[f.Name] {
 			t.Errorf("%s is %v, want %v", f.Name, got, want[f.Name])
