@@ -62,23 +62,17 @@ func expired() event {
 
 // merge makes what happened to each object one event, as one sees it who was not looking meanwhile: only the last state of each
 // is left, an object that came and went was never there, and one that was made anew under its old name has merely changed.
+// What has gone is the object that was known: no watch tells of the end of a namesake of which it has never told.
 // Events that are left keep their order, and the kind of object its history.
 func merge(events []event) []event {
-	known := map[string]bool{} // whether the watcher knew the object before
-	last := map[string]int{}
-	for i, e := range events {
-		if _, met := last[e.key]; !met {
-			known[e.key] = e.Type != watch.Added
-		}
-		last[e.key] = i
-	}
+	known, telling := tell(events)
 	var left []event
 	for i, e := range events {
 		switch {
 		case e.Type == watch.Bookmark:
 			left = append(left, e)
 			continue
-		case last[e.key] != i || (e.Type == watch.Deleted && !known[e.key]):
+		case telling[e.key] != i || (e.Type == watch.Deleted && !known[e.key]):
 			continue
 		case e.Type == watch.Added && known[e.key]:
 			e.Type = watch.Modified
@@ -88,6 +82,28 @@ func merge(events []event) []event {
 		left = append(left, e)
 	}
 	return left
+}
+
+// tell returns, by key, whether the watcher knew an object before, and which event tells what has become of it: the last, or, if
+// nothing is left, the first deletion.
+func tell(events []event) (known map[string]bool, telling map[string]int) {
+	known, telling = map[string]bool{}, map[string]int{}
+	gone := map[string]int{}
+	for i, e := range events {
+		if _, met := telling[e.key]; !met {
+			known[e.key] = e.Type != watch.Added
+		}
+		if _, before := gone[e.key]; !before && e.Type == watch.Deleted {
+			gone[e.key] = i
+		}
+		telling[e.key] = i
+	}
+	for key, i := range telling {
+		if events[i].Type == watch.Deleted {
+			telling[key] = gone[key]
+		}
+	}
+	return known, telling
 }
 
 // stream is one watch on its way to the process.

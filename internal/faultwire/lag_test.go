@@ -62,7 +62,10 @@ func TestWhatHappenedToAnObjectUnseenIsOneChange(t *testing.T) {
 		"one that changed and went has gone":        {[]string{"MODIFIED a 1", "DELETED a 2"}, []string{"DELETED a 2"}},
 		"one that was made anew has merely changed": {[]string{"DELETED a 1", "ADDED a 2"}, []string{"MODIFIED a 2"}},
 		"so has one that then changed":              {[]string{"DELETED a 1", "ADDED a 2", "MODIFIED a 3"}, []string{"MODIFIED a 3"}},
-		"one that was made anew and went has gone":  {[]string{"DELETED a 1", "ADDED a 2", "DELETED a 3"}, []string{"DELETED a 3"}},
+		"one that was made anew and went has gone":  {[]string{"DELETED a 1", "ADDED a 2", "DELETED a 3"}, []string{"DELETED a 1"}},
+		"and so has one that changed before":        {[]string{"MODIFIED a 1", "DELETED a 2", "ADDED a 3", "DELETED a 4"}, []string{"DELETED a 2"}},
+		"what went meanwhile goes when it did":      {[]string{"DELETED a 1", "ADDED a 2", "ADDED b 3", "DELETED a 4"}, []string{"DELETED a 1", "ADDED b 3"}},
+		"two that came and went were never there":   {[]string{"ADDED a 1", "DELETED a 2", "ADDED a 3", "DELETED a 4"}, nil},
 		"one that came, went and came has come":     {[]string{"ADDED a 1", "DELETED a 2", "ADDED a 3"}, []string{"ADDED a 3"}},
 		"others keep their place":                   {[]string{"MODIFIED a 1", "ADDED b 2", "MODIFIED a 3"}, []string{"ADDED b 2", "MODIFIED a 3"}},
 		"a bookmark stays":                          {[]string{"MODIFIED a 1", "BOOKMARK - 2", "MODIFIED a 3"}, []string{"BOOKMARK - 2", "MODIFIED a 3"}},
@@ -95,8 +98,21 @@ func decoded(t fataler, raw string) []event {
 	}
 }
 
+// births tells for each version which one the object came with.
+func births(lines []string) map[string]string {
+	births, last := map[string]string{}, map[string]string{}
+	for _, line := range lines {
+		f := strings.Fields(line)
+		if watch.EventType(f[0]) == watch.Added {
+			last[f[1]] = f[2]
+		}
+		births[f[2]] = last[f[1]]
+	}
+	return births
+}
+
 // apply makes a cache of events: the version of each object, by name. It fails on an event that no cache can be given.
-func apply(t fataler, cache map[string]string, lines []string) {
+func apply(t fataler, cache, births map[string]string, lines []string) {
 	for _, line := range lines {
 		f := strings.Fields(line)
 		_, known := cache[f[1]]
@@ -114,6 +130,9 @@ func apply(t fataler, cache map[string]string, lines []string) {
 		case watch.Deleted:
 			if !known {
 				t.Fatal("went before it came: " + line)
+			}
+			if births[cache[f[1]]] != births[f[2]] {
+				t.Fatal("another of its name went: " + line)
 			}
 			delete(cache, f[1])
 		default:
@@ -150,10 +169,10 @@ func TestAMergedHistoryLeadsToTheSameCacheByEventsThatCanHappen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole, merged := map[string]string{}, map[string]string{}
-		apply(t, whole, lines)
-		apply(t, merged, lines[:at])
-		apply(t, merged, left)
+		whole, merged, born := map[string]string{}, map[string]string{}, births(lines)
+		apply(t, whole, born, lines)
+		apply(t, merged, born, lines[:at])
+		apply(t, merged, born, left)
 		if fmt.Sprint(whole) != fmt.Sprint(merged) {
 			t.Fatalf("%v, and %v with the rest merged", whole, merged)
 		}
