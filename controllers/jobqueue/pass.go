@@ -34,9 +34,12 @@ type pass struct {
 	due   time.Duration // when to look again; zero: never
 }
 
-// clear sees to what is left of earlier passes: claims without an answer, and the work of deleted runs.
+// clear sees to what is left of earlier passes: claims without an answer, what the cache has not shown, and the work of deleted runs.
 func (p *pass) clear(ctx context.Context) error {
 	if err := p.resolve(ctx); err != nil {
+		return err
+	}
+	if err := p.search(ctx); err != nil {
 		return err
 	}
 	return p.attend(ctx)

@@ -49,6 +49,7 @@ type queue struct {
 	held admission.Reason // why the first of those that wait waits; empty: none does
 
 	unresolved map[types.UID]ticket // claims without an answer
+	unseen     map[types.UID]unseen // used by the reconcile of the queue alone
 
 	ledger  *ledger.Ledger // used by the reconcile of the queue alone
 	shownAt time.Time      // when the JobQueue's status was seen to last; used by the reconcile of that alone
@@ -70,7 +71,7 @@ func (g *registry) open(key types.NamespacedName) *queue {
 		q = &queue{
 			key: key, model: admission.NewQueue(), works: works{}, untold: map[types.UID]string{}, reservations: map[types.UID]string{},
 			past:      past{since: map[types.UID]time.Time{}},
-			abandoned: map[types.UID]abandoned{}, confirmed: map[types.UID]bool{}, unresolved: map[types.UID]ticket{},
+			abandoned: map[types.UID]abandoned{}, confirmed: map[types.UID]bool{}, unresolved: map[types.UID]ticket{}, unseen: map[types.UID]unseen{},
 		}
 		g.queues[key] = q
 	}

@@ -45,7 +45,7 @@ func (p *pass) touch(ctx context.Context, intent batchv1alpha1.Intent) error {
 	}
 	p.settled(intent.UID)
 	p.observeRun(r)
-	return nil
+	return p.sight(ctx, r)
 }
 
 func (p *pass) touchReservation(ctx context.Context, intent batchv1alpha1.Intent) error {
@@ -65,7 +65,7 @@ func (p *pass) touchReservation(ctx context.Context, intent batchv1alpha1.Intent
 	}
 	p.settled(intent.UID)
 	p.observeReservation(dr)
-	return nil
+	return p.sight(ctx, dr)
 }
 
 // landed reports whether the run is Running by a claim of this process that was not answered.
@@ -111,7 +111,7 @@ func (p *pass) listPages(ctx context.Context, list client.ObjectList, which clie
 		if err != nil {
 			return err
 		}
-		if err := meta.EachListItem(list, p.seeHolder); err != nil {
+		if err := meta.EachListItem(list, func(o runtime.Object) error { return p.seeHolder(ctx, o) }); err != nil {
 			return err
 		}
 		if more = list.GetContinue(); more == "" {
@@ -121,22 +121,26 @@ func (p *pass) listPages(ctx context.Context, list client.ObjectList, which clie
 }
 
 // seeHolder puts something that holds a slot into the picture. What is of another queue of the namespace is left out.
-func (p *pass) seeHolder(o runtime.Object) error {
+func (p *pass) seeHolder(ctx context.Context, o runtime.Object) error {
 	switch o := o.(type) {
 	case *batchv1alpha1.JobRun:
 		p.Self.Check("run "+o.Name, run.Epoch(o))
 		if run.Queue(o) == p.queue.key.Name {
 			p.observeRun(o)
+			return p.sight(ctx, o)
 		}
 	case *batchv1alpha1.DirectReservation:
 		p.Self.Check("reservation "+o.Name, o.Status.Epoch)
 		if reservation.Queue(o) == p.queue.key.Name {
 			p.observeReservation(o)
+			return p.sight(ctx, o)
 		}
 	case *batchv1.Job:
 		p.listedJob(o)
+		return p.sightWork(ctx, o)
 	case *corev1.Pod:
 		p.listedPod(o)
+		return p.sightWork(ctx, o)
 	}
 	return nil
 }

@@ -102,5 +102,17 @@ func ofTakeover() []mutant {
 			},
 			pkg: "./controllers/jobqueue", tests: []string{"TestWhatTheLateClaimOfADeletedRunHasMadeHoldsItsSlot"},
 		},
+		{
+			name:  "unseen-not-looked-for",
+			rule:  "§6.2: what holds slots, and goes before the cache has shown it, holds them no longer",
+			edits: in("controllers/jobqueue/pass.go", "	if err := p.search(ctx); err != nil {\n		return err\n	}\n", ""),
+			pkg:   "./controllers/jobqueue", tests: []string{"TestWhatTheCacheNeverShowsIsNotInTheWayOnceItIsGone"},
+		},
+		{
+			name:  "known-in-a-later-version-taken-for-gone",
+			rule:  "§6.2: of what the cache has shown its events tell",
+			edits: in("controllers/jobqueue/unseen.go", "	if newer {\n", "	if newer && ctx == nil {\n"),
+			pkg:   "./controllers/jobqueue", tests: []string{"TestWhatIsKnownInALaterVersionIsLeftToItsEvents"},
+		},
 	}
 }

@@ -14,6 +14,13 @@ func (q *Queue) Knows(uid types.UID) bool {
 	return it != nil && it.known
 }
 
+// KnowsNewer reports whether a later version of a UID than that one is known.
+func (q *Queue) KnowsNewer(uid types.UID, resourceVersion string) bool {
+	version, err := parseVersion(resourceVersion)
+	it := q.items[uid]
+	return err == nil && it != nil && it.known && it.entry.ResourceVersion > version
+}
+
 // Wants reports whether the record of a UID is known and wants a slot.
 func (q *Queue) Wants(uid types.UID) bool {
 	it := q.items[uid]

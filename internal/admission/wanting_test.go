@@ -26,6 +26,11 @@ func TestRunsThatWantASlotAreThoseWhoseRecordsSaySo(t *testing.T) {
 	for uid, known := range map[types.UID]bool{"uid-a": true, "uid-b": true, "uid-c": true, "uid-d": false, "uid-e": false} {
 		g.Expect(q.Knows(uid)).To(Equal(known), string(uid))
 	}
+	for version, newer := range map[string]bool{"0": true, "1": false, "2": false, "none": false} {
+		g.Expect(q.KnowsNewer("uid-a", version)).To(Equal(newer), version)
+	}
+	g.Expect(q.KnowsNewer("uid-d", "0")).To(BeFalse(), "there is no record of it")
+	g.Expect(q.KnowsNewer("uid-e", "0")).To(BeFalse())
 	q.Delete("uid-a")
 	g.Expect(q.Wants("uid-a")).To(BeFalse())
 	g.Expect(q.Knows("uid-a")).To(BeFalse())
