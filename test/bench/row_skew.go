@@ -8,9 +8,16 @@ import (
 	"maps"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+	"reprise.dev/reprise/internal/schedule"
 )
 
 const (
@@ -24,7 +31,8 @@ const (
 )
 
 // skew measures how long after the second in which many schedules are due their runs are created, as a watch sees it. What is
-// created waits: Reprise's queue is suspended, and no Job controller runs. So nothing is measured but the two schedulers.
+// created waits: Reprise's queue is suspended, and no Job controller runs. So nothing is measured but the two schedulers, and
+// beside them what the API server takes to create so many runs for anybody.
 func skew() Row {
 	return Row{
 		Name:    "skew",
@@ -33,6 +41,7 @@ func skew() Row {
 		Sides: []Side{
 			{Name: "reprise", Measure: skewOfReprise(skewFew, skewFewLead)},
 			{Name: "cronjob", Measure: skewOfCronJobs(skewFew, skewFewLead, Lifted)},
+			{Name: "raw", Measure: skewRaw(skewFew)},
 		},
 		Figures: skewFigures(),
 	}
@@ -64,6 +73,7 @@ func skewOfMany() Row {
 		Sides: []Side{
 			{Name: "reprise", Measure: skewOfReprise(skewMany, skewManyLead)},
 			{Name: "cronjob", Measure: skewOfCronJobs(skewMany, skewManyLead, Lifted)},
+			{Name: "raw", Measure: skewRaw(skewMany)},
 		},
 		Figures: skewFigures(),
 	}
@@ -80,6 +90,7 @@ func skewWithBacklog() Row {
 		Sides: []Side{
 			{Name: "reprise", Measure: skewBehindBacklog},
 			{Name: "cronjob", Measure: skewOfCronJobs(skewFew, skewFewLead, Lifted)},
+			{Name: "raw", Measure: skewRaw(skewFew)},
 		},
 		Figures: skewFigures(),
 	}
@@ -91,6 +102,11 @@ func skewFigures() []Figure {
 		{Name: "p50-ratio", About: "the median, likewise", Unit: "ratio", Of: Ratio("reprise", "cronjob", "p50")},
 		{Name: "max-ratio", About: "the last, likewise", Unit: "ratio", Of: Ratio("reprise", "cronjob", "max")},
 		{Name: "recorded-ratio", About: "99 of 100 on record in their schedules (a run of Reprise's may start only then), likewise", Unit: "ratio", Of: Ratio("reprise", "cronjob", "recorded")},
+		{Name: "raw-ratio", About: "99 of 100 runs, Reprise's against the raw writer's, whose creations are all it does", Unit: "ratio", Of: Ratio("reprise", "raw", "p99")},
+		{Name: "floor-ratio", About: "the raw writer's runs against the CronJob controller's Jobs, 99 of 100: what an object a fire costs by itself", Unit: "ratio", Of: Ratio("raw", "cronjob", "p99")},
+		{Name: "raw-p50", About: "raw writer, created after it began, median", Unit: "ms", Of: Value("raw", "p50")},
+		{Name: "raw-p99", About: "the same, 99 of 100", Unit: "ms", Of: Value("raw", "p99")},
+		{Name: "raw-max", About: "the same, the last", Unit: "ms", Of: Value("raw", "max")},
 	}
 	for _, side := range []string{"reprise", "cronjob"} {
 		figures = append(figures,
@@ -148,6 +164,49 @@ func skewOfCronJobs(n int, lead time.Duration, limits Limits) func(context.Conte
 		defer func() { err = errors.Join(err, k.Stop()) }()
 		return b.skewed(ctx, cronJobs(), k, ns, n, lead)
 	}
+}
+
+// skewRaw has the raw writer create the runs that n schedules make when they fire, as a watch sees it.
+func skewRaw(n int) func(context.Context, *Bench) (Sample, error) {
+	return func(ctx context.Context, b *Bench) (Sample, error) {
+		ns, err := b.Namespace(ctx)
+		if err != nil {
+			return nil, err
+		}
+		tick := time.Now().Truncate(time.Minute)
+		runs, err := b.Note(ctx, metadataOf(runKind), ns, created(tick))
+		if err != nil {
+			return nil, err
+		}
+		var made []float64
+		start := time.Now()
+		group, ctx := errgroup.WithContext(ctx)
+		group.Go(func() (err error) { made, err = runs.Collect(ctx, n, start); return err })
+		group.Go(func() error {
+			return Parallel(ctx, n, clients, func(ctx context.Context, i int) error {
+				return b.Client.Create(ctx, firedRun(ns, scheduleName(i), tick), asManager)
+			})
+		})
+		if err := group.Wait(); err != nil {
+			return nil, err
+		}
+		return Sample{"p50": quantile(made, 0.5), "p99": quantile(made, 0.99), "max": quantile(made, 1)}, nil
+	}
+}
+
+// firedRun is what a tick of one of those schedules makes.
+func firedRun(namespace, name string, tick time.Time) *batchv1alpha1.JobRun {
+	owner := metav1.OwnerReference{
+		APIVersion: batchv1alpha1.GroupVersion.String(), Kind: "ScheduledJob", Name: name,
+		UID: types.UID(uuid.NewString()), Controller: ptr.To(true),
+	}
+	r := &batchv1alpha1.JobRun{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: schedule.RunName(name, tick), OwnerReferences: []metav1.OwnerReference{owner},
+	}}
+	r.Spec.JobRunTemplateSpec = jobRun()
+	r.Spec.Queue = batchv1alpha1.DefaultQueue
+	r.Spec.ScheduledJobRef, r.Spec.ScheduledTime = &batchv1alpha1.ObjectName{Name: name}, ptr.To(metav1.NewTime(tick))
+	return r
 }
 
 // skewed has n schedules fire in the same second, and tells how late they were.
