@@ -135,7 +135,7 @@ type Work struct {
 }
 
 // JobWork runs pods through a batch/v1 Job that Reprise creates, owns and stops.
-// +kubebuilder:validation:XValidation:rule="has(self.template.spec) && has(self.template.spec.template.spec) && size(self.template.spec.template.spec.containers) > 0",message="work.job.template needs spec.template.spec.containers with at least one container"
+// +kubebuilder:validation:XValidation:rule="size(self.template.?spec.?template.?spec.?containers.orValue([])) > 0",message="work.job.template needs spec.template.spec.containers with at least one container"
 type JobWork struct {
 	// template is the Job to create. Reprise sets backoffLimit 0, podReplacementPolicy Failed, restartPolicy Never and the
 	// run's labels, and gives every container the environment variables REPRISE_RUN, REPRISE_ATTEMPT and

@@ -168,6 +168,35 @@ spec:
 `
 )
 
+const (
+	schedule = `apiVersion: batch.reprise.dev/v1alpha1
+metadata: {name: nightly, namespace: default, uid: "1", resourceVersion: "5"}
+kind: ScheduledJob
+spec:
+  schedule: 0 7 * * *
+  runTemplate:
+    work: {job: {template: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: "busybox:1"}]}}}}}}
+`
+	unfired = `status:
+  observedGeneration: 1
+  observedSchedule: 0 7 * * *
+  handledThrough: "2026-11-19T07:00:00Z"
+  nextScheduleTime: "2026-11-20T07:00:00Z"
+  conditions: [{type: Ready, status: "True", reason: Accepted, message: it is, lastTransitionTime: "2026-11-19T07:00:02Z"}]
+`
+	fired = `status:
+  observedGeneration: 1
+  observedSchedule: 0 7 * * *
+  handledThrough: "2026-11-20T07:00:00Z"
+  nextScheduleTime: "2026-11-21T07:00:00Z"
+  lastScheduleTime: "2026-11-20T07:00:00Z"
+  lastRunName: nightly-1795417200
+  activeCount: 1
+  active: [{name: nightly-1795417200, uid: "2", scheduledTime: "2026-11-20T07:00:00Z"}]
+  conditions: [{type: Ready, status: "True", reason: Accepted, message: it is, lastTransitionTime: "2026-11-19T07:00:02Z"}]
+`
+)
+
 // writes are the writes of a status that every run sees, and one that changes a text alone.
 var writes = map[string][2]string{"claim": {queued, claimed}, "end": {claimed, ended}, "note": {noted, notedAgain}}
 
@@ -188,6 +217,33 @@ func TestTheRulesCostAWriteOfAStatusLittle(t *testing.T) {
 			if took > most {
 				t.Errorf("the rules of a %s of a run with %s take %.0f allocations, more than %.0f", name, kind, took, most)
 			}
+		}
+	}
+}
+
+// A fire is two writes, and when very many are due at once, what these cost the API server is how late the last run is. With a rule
+// that walks down a Job template once for each field it asks for, the creation took 2,040 and the record 1,940.
+func TestTheRulesCostAFireLittle(t *testing.T) {
+	runs, schedules := validatorOf(t, "jobruns"), validatorOf(t, "scheduledjobs")
+	created := runs.parsed(t, jobRun)
+	before, recorded := schedules.parsed(t, schedule+unfired), schedules.parsed(t, schedule+fired)
+	for name, c := range map[string]struct {
+		most     float64
+		validate func() field.ErrorList
+	}{
+		"creation of a run with a Job": {1800, func() field.ErrorList { return runs.evaluate(created, nil, nil) }},
+		"record in its ScheduledJob": {1800, func() field.ErrorList {
+			return schedules.evaluate(recorded, before, schedules.correlate(recorded, before))
+		}},
+	} {
+		took := testing.AllocsPerRun(100, func() {
+			if errs := c.validate(); len(errs) > 0 {
+				t.Fatal(errs.ToAggregate())
+			}
+		})
+		t.Logf("%s: %.0f", name, took)
+		if took > c.most {
+			t.Errorf("the rules of the %s take %.0f allocations, more than %.0f", name, took, c.most)
 		}
 	}
 }
