@@ -16,7 +16,7 @@ func at(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.
 
 // waitingRun is a run that nothing keeps from being admitted, submitted at sequence.
 func waitingRun(name string, sequence int64, with ...func(*Entry)) Entry {
-	e := Entry{
+	e := Entry{Record: Record{
 		Kind:            JobRun,
 		Name:            name,
 		ResourceVersion: uint64(sequence),
@@ -24,7 +24,7 @@ func waitingRun(name string, sequence int64, with ...func(*Entry)) Entry {
 		ChainUID:        types.UID("uid-" + name),
 		Waiting:         true,
 		Confirmed:       true,
-	}
+	}}
 	for _, f := range with {
 		f(&e)
 	}

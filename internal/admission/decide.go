@@ -112,4 +112,4 @@ func (s *Slots) refused(c *Candidate, v Verdict) step {
 	}
 }
 
-func (it *item) candidate() *Candidate { return &Candidate{Entry: it.entry, OutOfDate: it.outdated} }
+func (it *item) candidate() *Candidate { return &Candidate{Entry: it.whole(), OutOfDate: it.outdated} }

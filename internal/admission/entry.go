@@ -49,6 +49,16 @@ func (k Key) Compare(o Key) int {
 
 // Entry is one version of a run or a reservation, as far as admission is concerned.
 type Entry struct {
+	Record
+
+	// Type is the concurrency class, "" for none.
+	Type string
+	// Claims are what is taken of the queue's resources, sorted by name.
+	Claims []Claim
+}
+
+// Record is what of an Entry is its own. Many have the same type and claims, which are kept once for all of them.
+type Record struct {
 	// Kind of the object.
 	Kind Kind
 	// Name of the object.
@@ -60,10 +70,6 @@ type Entry struct {
 
 	// ChainUID is the UID of the root of the run's chain. Empty: the run's own. Reservations have no chain.
 	ChainUID types.UID
-	// Type is the concurrency class, "" for none.
-	Type string
-	// Claims are what is taken of the queue's resources, sorted by name.
-	Claims []Claim
 	// NotBefore keeps a run out of the order until then. Zero: no back-off.
 	NotBefore time.Time
 	// Waiting says that the object wants a slot and, but for the rules of this package, may have one.
@@ -88,7 +94,7 @@ func RunEntry(r *batchv1alpha1.JobRun, confirmed, admissible bool) (Entry, error
 		return Entry{}, err
 	}
 	chain := run.Chain(r)
-	e := Entry{
+	e := Entry{Record: Record{
 		Kind:            JobRun,
 		Name:            r.Name,
 		ResourceVersion: version,
@@ -97,7 +103,7 @@ func RunEntry(r *batchv1alpha1.JobRun, confirmed, admissible bool) (Entry, error
 		Waiting:         r.Status.Phase == batchv1alpha1.JobRunQueued && admissible && run.Halted(r) == nil,
 		Confirmed:       confirmed,
 		Holds:           run.HoldsSlot(r),
-	}
+	}}
 	if t := run.Template(r); t != nil {
 		e.Type, e.Claims = t.Type, ClaimsOf(t.Claims)
 	}
@@ -116,7 +122,7 @@ func ReservationEntry(d *batchv1alpha1.DirectReservation) (Entry, error) {
 	}
 	phase := d.Status.Phase
 	waits := phase == batchv1alpha1.ReservationPending || phase == batchv1alpha1.ReservationActive
-	return Entry{
+	record := Record{
 		Kind:            DirectReservation,
 		Name:            d.Name,
 		ResourceVersion: version,
@@ -125,12 +131,11 @@ func ReservationEntry(d *batchv1alpha1.DirectReservation) (Entry, error) {
 			Sequence: cmp.Or(d.Status.Sequence, int64(version)),
 			UID:      d.UID,
 		},
-		Type:    d.Spec.Type,
-		Claims:  ClaimsOf(d.Spec.Claims),
 		Waiting: waits && !d.Spec.Release,
 		Active:  phase == batchv1alpha1.ReservationActive,
 		Holds:   phase == batchv1alpha1.ReservationGranted,
-	}, nil
+	}
+	return Entry{Record: record, Type: d.Spec.Type, Claims: ClaimsOf(d.Spec.Claims)}, nil
 }
 
 func parseVersion(s string) (uint64, error) {

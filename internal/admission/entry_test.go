@@ -49,10 +49,10 @@ func TestRunEntry(t *testing.T) {
 		}
 		return r
 	}
-	base := Entry{
+	base := Entry{Record: Record{
 		Kind: JobRun, Name: "a", ResourceVersion: 42, ChainUID: "u", Waiting: true, Confirmed: true,
 		Key: Key{Priority: 7, QueuedAt: epoch, Sequence: 42, UID: "u"},
-	}
+	}}
 	with := func(f func(*Entry)) Entry { e := base; f(&e); return e }
 
 	for _, c := range []struct {
@@ -143,11 +143,11 @@ func TestReservationEntry(t *testing.T) {
 		release bool
 		want    Entry
 	}{
-		{"a Pending reservation waits", batchv1alpha1.ReservationPending, false, Entry{Waiting: true}},
-		{"an Active reservation waits as the next in line", batchv1alpha1.ReservationActive, false, Entry{Waiting: true, Active: true}},
-		{"a Granted reservation holds a slot", batchv1alpha1.ReservationGranted, false, Entry{Holds: true}},
+		{"a Pending reservation waits", batchv1alpha1.ReservationPending, false, Entry{Record: Record{Waiting: true}}},
+		{"an Active reservation waits as the next in line", batchv1alpha1.ReservationActive, false, Entry{Record: Record{Waiting: true, Active: true}}},
+		{"a Granted reservation holds a slot", batchv1alpha1.ReservationGranted, false, Entry{Record: Record{Holds: true}}},
 		{"a Pending reservation to be released does not wait", batchv1alpha1.ReservationPending, true, Entry{}},
-		{"a Granted reservation to be released holds its slot until it is", batchv1alpha1.ReservationGranted, true, Entry{Holds: true}},
+		{"a Granted reservation to be released holds its slot until it is", batchv1alpha1.ReservationGranted, true, Entry{Record: Record{Holds: true}}},
 		{"a Released reservation holds nothing", batchv1alpha1.ReservationReleased, true, Entry{}},
 		{"an Expired reservation holds nothing", batchv1alpha1.ReservationExpired, false, Entry{}},
 	} {

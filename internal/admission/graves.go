@@ -24,7 +24,7 @@ type remains struct {
 }
 
 func (r remains) entry(uid, chainUID types.UID) Entry {
-	return Entry{Name: r.name, Key: Key{UID: uid}, ChainUID: chainUID, Type: r.kind, Claims: r.claims}
+	return Entry{Record: Record{Name: r.name, Key: Key{UID: uid}, ChainUID: chainUID}, Type: r.kind, Claims: r.claims}
 }
 
 func newGraves(limit int) graves { return graves{limit: limit, known: map[types.UID]remains{}} }

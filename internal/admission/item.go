@@ -7,15 +7,20 @@ import "k8s.io/apimachinery/pkg/types"
 // item is everything known under one UID: a record, or work without one, or both. There is one for each run that waits: see that it
 // stays small.
 type item struct {
-	entry    Entry
-	known    bool // there is a record, which is entry
-	workload bool // something works for the run
-	assumed  bool // a claim of the known version is on the way
-	outdated bool // a newer version than the known one exists
-	due      bool // the back-off was over at the queue's horizon
+	entry    Record // without the type and the claims, which are the need's
+	known    bool   // there is a record, which is entry
+	workload bool   // something works for the run
+	assumed  bool   // a claim of the known version is on the way
+	outdated bool   // a newer version than the known one exists
+	due      bool   // the back-off was over at the queue's horizon
 	need     *need
 	told     *Reason // why it does not fit, as was told last; nil: that it does
 	in       *lane   // where it waits; nil: nowhere
+}
+
+// whole returns the entry with its type and claims.
+func (it *item) whole() Entry {
+	return Entry{Record: it.entry, Type: it.need.kind, Claims: it.need.claims}
 }
 
 // waits reports whether the record wants a slot that it does not have.
@@ -28,11 +33,12 @@ func (it *item) holds() bool {
 
 func (it *item) reservation() bool { return it.entry.Kind == DirectReservation }
 
-// change applies f to the item of a UID and moves the item, and the others of its chain, to where they then belong.
+// change applies f to the item of a UID and moves the item, and the others of its chain, to where they then belong. To a new one f
+// gives its entry.
 func (q *Queue) change(uid types.UID, f func(*item)) {
 	it := q.items[uid]
 	if it == nil {
-		it = &item{entry: Entry{Key: Key{UID: uid}}}
+		it = &item{entry: Record{Key: Key{UID: uid}}}
 		q.items[uid] = it
 	}
 	before := q.leave(it)
@@ -44,7 +50,6 @@ func (q *Queue) change(uid types.UID, f func(*item)) {
 		q.fence(before)
 		return
 	}
-	q.assign(it)
 	after := q.join(it)
 	if before != after {
 		q.fence(before)

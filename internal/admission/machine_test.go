@@ -198,7 +198,7 @@ func (s *machine) tell(t *rapid.T, e Entry) {
 
 func (s *machine) fact(uid types.UID) *fact {
 	if s.m.facts[uid] == nil {
-		s.m.facts[uid] = &fact{entry: Entry{Key: Key{UID: uid}}}
+		s.m.facts[uid] = &fact{entry: Entry{Record: Record{Key: Key{UID: uid}}}}
 	}
 	return s.m.facts[uid]
 }

@@ -19,7 +19,7 @@ func (q *Queue) Misfits() []Entry {
 			if why := it.need.why; why != (Reason{}) {
 				it.told = &why
 			}
-			out = append(out, it.entry)
+			out = append(out, it.whole())
 		}
 	}
 	clear(q.refit)

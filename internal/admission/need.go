@@ -51,15 +51,14 @@ func needKey(kind string, claims []Claim) string {
 	return b.String()
 }
 
-// assign gives the item the need of its entry, which shares the claims of all alike.
-func (q *Queue) assign(it *item) {
-	e := &it.entry
+// put gives the item its entry, of which it shares the need with all alike.
+func (q *Queue) put(it *item, e Entry) {
+	it.entry = e.Record
 	if n := it.need; n == nil || n.kind != e.Type || !slices.Equal(n.claims, e.Claims) {
 		q.forget(n)
 		it.need = q.needOf(e.Type, e.Claims)
 		it.need.members++
 	}
-	e.Claims = it.need.claims
 }
 
 func (q *Queue) needOf(kind string, claims []Claim) *need {

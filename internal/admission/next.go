@@ -32,7 +32,7 @@ func Next(q *Queue, l Limits, book Book, now time.Time, n int) []Waiting {
 	s.decide(explainAhead)
 	out := make([]Waiting, len(first))
 	for i, it := range first {
-		out[i] = Waiting{Entry: it.entry, Reason: s.reason(it.candidate(), verdicts[i]), InLine: it.in.line != nil}
+		out[i] = Waiting{Entry: it.whole(), Reason: s.reason(it.candidate(), verdicts[i]), InLine: it.in.line != nil}
 	}
 	return out
 }
@@ -84,7 +84,7 @@ func (s *Slots) inOrder(n int) []*item {
 func (q *Queue) Holders() []Entry {
 	out := make([]Entry, 0, len(q.holders))
 	for it := range q.holders {
-		out = append(out, it.entry)
+		out = append(out, it.whole())
 	}
 	return out
 }

@@ -86,7 +86,8 @@ func (q *Queue) Upsert(e Entry) bool {
 			it.assumed, it.outdated = false, false
 		}
 		e.Confirmed = e.Confirmed || it.entry.Confirmed
-		it.known, it.entry = true, e
+		it.known = true
+		q.put(it, e)
 	})
 	return true
 }
@@ -100,11 +101,11 @@ func (q *Queue) Delete(uid types.UID) {
 		q.gone.add(uid, remains{})
 		return
 	}
-	left := remains{name: it.entry.Name, kind: it.entry.Type, claims: it.entry.Claims}
+	left := remains{name: it.entry.Name, kind: it.need.kind, claims: it.need.claims}
 	q.gone.add(uid, left)
 	q.change(uid, func(it *item) {
 		it.known, it.assumed, it.outdated = false, false, false
-		it.entry = left.entry(uid, it.entry.ChainUID)
+		q.put(it, left.entry(uid, it.entry.ChainUID))
 	})
 }
 
@@ -122,7 +123,7 @@ func (q *Queue) Workload(runUID, chainUID types.UID, holds bool) {
 	q.change(runUID, func(it *item) {
 		it.workload = holds
 		if !it.known {
-			it.entry = q.gone.known[runUID].entry(runUID, cmp.Or(chainUID, runUID))
+			q.put(it, q.gone.known[runUID].entry(runUID, cmp.Or(chainUID, runUID)))
 		}
 	})
 }

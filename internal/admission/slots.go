@@ -75,7 +75,7 @@ func (s *Slots) UsedOf(resource string) int {
 func (s *Slots) Holders() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for it := range s.queue.holders {
-			if !yield(it.entry) {
+			if !yield(it.whole()) {
 				return
 			}
 		}

@@ -90,7 +90,7 @@ func expectWithin(t *rapid.T, q *Queue, m *model, p perOwner) {
 	t.Helper()
 	used, owners := m.tally(), map[string]int{}
 	for it := range q.holders {
-		used.take(&fact{entry: it.entry})
+		used.take(&fact{entry: it.whole()})
 		owners[owner(it.entry.Name)]++
 	}
 	for o, n := range owners {

@@ -14,10 +14,10 @@ import (
 func TestRunsThatWantASlotAreThoseWhoseRecordsSaySo(t *testing.T) {
 	g := NewWithT(t)
 	q := NewQueue()
-	waiting := Entry{Kind: JobRun, Name: "a", ResourceVersion: 1, Key: Key{UID: "uid-a"}, Waiting: true}
+	waiting := Entry{Record: Record{Kind: JobRun, Name: "a", ResourceVersion: 1, Key: Key{UID: "uid-a"}, Waiting: true}}
 	q.Upsert(waiting)
-	q.Upsert(Entry{Kind: JobRun, Name: "b", ResourceVersion: 1, Key: Key{UID: "uid-b"}, Holds: true})
-	q.Upsert(Entry{Kind: DirectReservation, Name: "c", ResourceVersion: 1, Key: Key{UID: "uid-c"}, Waiting: true})
+	q.Upsert(Entry{Record: Record{Kind: JobRun, Name: "b", ResourceVersion: 1, Key: Key{UID: "uid-b"}, Holds: true}})
+	q.Upsert(Entry{Record: Record{Kind: DirectReservation, Name: "c", ResourceVersion: 1, Key: Key{UID: "uid-c"}, Waiting: true}})
 	q.Workload("uid-d", "uid-d", true)
 	g.Expect(maps.Collect(q.WantingRuns())).To(Equal(map[types.UID]string{"uid-a": "a"}))
 	g.Expect(q.Wants("uid-a")).To(BeTrue())
@@ -40,7 +40,7 @@ func TestRunsThatWantASlotAreThoseWhoseRecordsSaySo(t *testing.T) {
 func TestARootThatWaitsAloneIsFencedOnceSomethingOfItsChainWorks(t *testing.T) {
 	g := NewWithT(t)
 	q := NewQueue()
-	q.Upsert(Entry{Kind: JobRun, Name: "root", ResourceVersion: 1, Key: Key{UID: "root"}, Waiting: true, Confirmed: true})
+	q.Upsert(Entry{Record: Record{Kind: JobRun, Name: "root", ResourceVersion: 1, Key: Key{UID: "root"}, Waiting: true, Confirmed: true}})
 	g.Expect(q.chains).To(BeEmpty(), "most runs are so")
 	g.Expect(q.ready.size).To(Equal(1))
 	q.Workload("other", "root", true)

@@ -26,7 +26,7 @@ func lasted(name string, ended, seconds int, reason string) *batchv1alpha1.JobRu
 func TestWhatHasEndedByItselfTellsHowLongTheNextOneLasts(t *testing.T) {
 	g := NewWithT(t)
 	var d Durations
-	a := admission.Entry{Kind: admission.JobRun, Type: "a"}
+	a := admission.Entry{Record: admission.Record{Kind: admission.JobRun}, Type: "a"}
 	g.Expect(d.Lasts(a)).To(BeZero(), "nothing is known")
 	for i, seconds := range []int{10, 30} {
 		d.Run(lasted(fmt.Sprint("n", i), 100*i, seconds, batchv1alpha1.ReasonSucceeded))
@@ -38,8 +38,8 @@ func TestWhatHasEndedByItselfTellsHowLongTheNextOneLasts(t *testing.T) {
 	g.Expect(d.Lasts(a)).To(BeZero(), "two tell nothing")
 	d.Run(lasted("n2", 500, 70, batchv1alpha1.ReasonWorkFailed))
 	g.Expect(d.Lasts(a)).To(Equal(30 * time.Second))
-	g.Expect(d.Lasts(admission.Entry{Kind: admission.JobRun, Type: "b"})).To(BeZero(), "of another type")
-	g.Expect(d.Lasts(admission.Entry{Kind: admission.DirectReservation, Type: "a"})).To(BeZero(), "of another kind")
+	g.Expect(d.Lasts(admission.Entry{Record: admission.Record{Kind: admission.JobRun}, Type: "b"})).To(BeZero(), "of another type")
+	g.Expect(d.Lasts(admission.Entry{Record: admission.Record{Kind: admission.DirectReservation}, Type: "a"})).To(BeZero(), "of another kind")
 	g.Expect(d.Left(a, 5*time.Second)).To(Equal(25 * time.Second))
 	g.Expect(d.Left(a, 40*time.Second)).To(Equal(30*time.Second), "only one lasted longer")
 	g.Expect(d.Left(a, 70*time.Second)).To(BeZero(), "none lasted longer")
@@ -56,7 +56,7 @@ func TestAReservationThatWasReleasedTellsToo(t *testing.T) {
 		dr.UID, dr.Status.Phase, dr.Status.FinishedAt = types.UID(fmt.Sprint("expired", i)), batchv1alpha1.ReservationExpired, at(i+300)
 		d.Reservation(dr)
 	}
-	g.Expect(d.Lasts(admission.Entry{Kind: admission.DirectReservation})).To(Equal(20 * time.Second))
+	g.Expect(d.Lasts(admission.Entry{Record: admission.Record{Kind: admission.DirectReservation}})).To(Equal(20 * time.Second))
 }
 
 func TestOnlyTheLatestAreRememberedInWhateverOrderTheyAreTold(t *testing.T) {
@@ -73,7 +73,7 @@ func TestOnlyTheLatestAreRememberedInWhateverOrderTheyAreTold(t *testing.T) {
 		}
 	}
 	g.Expect(d.of[class{admission.JobRun, "a"}]).To(HaveLen(samplesKept))
-	g.Expect(d.Lasts(admission.Entry{Kind: admission.JobRun, Type: "a"})).To(Equal(time.Minute))
+	g.Expect(d.Lasts(admission.Entry{Record: admission.Record{Kind: admission.JobRun}, Type: "a"})).To(Equal(time.Minute))
 	for n := range 1000 {
 		r := lasted(fmt.Sprint("type", n), n, 5, batchv1alpha1.ReasonSucceeded)
 		r.Spec.Type = fmt.Sprint("t", n)
