@@ -366,7 +366,7 @@ type JobRunStatus struct {
 	// fencedBy is the epoch of the manager that touched this run to void late writes of an earlier one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	FencedBy string `json:"fencedBy,omitempty"`
+	FencedBy *string `json:"fencedBy,omitempty"`
 
 	// announcements owed and made.
 	// +optional

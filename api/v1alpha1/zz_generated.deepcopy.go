@@ -839,6 +839,11 @@ func (in *JobRunStatus) DeepCopyInto(out *JobRunStatus) {
 		*out = new(Halt)
 		**out = **in
 	}
+	if in.FencedBy != nil {
+		in, out := &in.FencedBy, &out.FencedBy
+		*out = new(string)
+		**out = **in
+	}
 	if in.Announcements != nil {
 		in, out := &in.Announcements, &out.Announcements
 		*out = make([]Announcement, len(*in))

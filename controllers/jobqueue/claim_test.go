@@ -156,7 +156,7 @@ func TestAClaimWithoutAnAnswerHoldsItsSlotUntilItIsResolved(t *testing.T) {
 			g.Expect(b.running()).To(Equal([]string{"a"}))
 			g.Expect(b.times("start a")).To(Equal(1))
 			if !carriedOut {
-				g.Expect(b.run("a").Status.FencedBy).NotTo(BeEmpty(), "the claim can no longer land")
+				g.Expect(b.run("a").Status.FencedBy).NotTo(BeNil(), "the claim can no longer land")
 			}
 		})
 	}

@@ -74,7 +74,7 @@ func TestAClaimOfAnEarlierManagerThatHasLandedHoldsItsSlot(t *testing.T) {
 	b.d.observeRun(b.run("b"))
 	b.settle()
 	g.Expect(b.running()).To(Equal([]string{"a"}))
-	g.Expect(b.run("a").Status.FencedBy).To(BeEmpty(), "its version is another one already")
+	g.Expect(b.run("a").Status.FencedBy).To(BeNil(), "its version is another one already")
 	g.Expect(b.times("start a")).To(BeZero(), "recovering it is the business of its own controller")
 }
 
@@ -197,7 +197,7 @@ func TestATakeoverThatIsCutOffIsMadeAgainFromItsBeginning(t *testing.T) {
 	g.Expect(b.ledger().Spec.Epoch).To(Equal(mine))
 	g.Expect(b.ledger().Spec.Intents).To(HaveLen(1), "the intents stay until the first batch of this manager")
 	fenced := b.run("a").Status.FencedBy
-	g.Expect(fenced).NotTo(BeEmpty())
+	g.Expect(fenced).NotTo(BeNil())
 
 	away = false
 	b.d.observeRun(b.run("a"))

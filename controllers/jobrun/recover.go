@@ -43,7 +43,7 @@ func (s *scope) recover(ctx context.Context) (ctrl.Result, error) {
 // withoutEpoch returns the run as one whose manager nobody knows.
 func withoutEpoch(r *batchv1alpha1.JobRun) *batchv1alpha1.JobRun {
 	r = r.DeepCopy()
-	r.Status.FencedBy = ""
+	r.Status.FencedBy = nil
 	if r.Status.Incarnation != nil {
 		r.Status.Incarnation.Epoch = ""
 	}

@@ -77,7 +77,7 @@ func ofTakeover() []mutant {
 		{
 			name:  "touch-without-a-change",
 			rule:  "§6.2: a touch changes bytes, each time: the API server makes no version of a write that changes nothing",
-			edits: in("internal/run/transition.go", `r.Status.FencedBy = epoch + "@" + r.ResourceVersion`, "r.Status.FencedBy = epoch"),
+			edits: in("internal/run/transition.go", `r.Status.FencedBy = ptr.To(epoch + "@" + r.ResourceVersion)`, "r.Status.FencedBy = ptr.To(epoch)"),
 			pkg:   "./internal/run", tests: []string{"TestASecondFenceOfTheSameEpochChangesBytesToo"},
 		},
 		{

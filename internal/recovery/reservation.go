@@ -41,7 +41,7 @@ type ReservationVerdict struct {
 func DecideReservation(d *batchv1alpha1.DirectReservation, me epoch.Epoch, now time.Time) ReservationVerdict {
 	by := parse(d.Status.Epoch)
 	switch {
-	case later(by, me) || later(fencedBy(d.Status.FencedBy), me):
+	case later(by, me) || later(fencedBy(&d.Status.FencedBy), me):
 		return ReservationVerdict{Kind: ReservationDeposed}
 	case d.Status.Phase.Terminal():
 		return ReservationVerdict{Kind: Untouched}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/epoch"
 	"reprise.dev/reprise/internal/executor"
@@ -53,8 +55,8 @@ func parse(s string) epoch.Epoch {
 }
 
 // fencedBy returns the epoch in status.fencedBy, which is followed by the version that was voided: <epoch>@<version>.
-func fencedBy(s string) epoch.Epoch {
-	e, _, _ := strings.Cut(s, "@")
+func fencedBy(s *string) epoch.Epoch {
+	e, _, _ := strings.Cut(ptr.Deref(s, ""), "@")
 	return parse(e)
 }
 

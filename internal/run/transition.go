@@ -92,7 +92,7 @@ func Free(r *batchv1alpha1.JobRun) {
 // the value: a second fence of the same epoch changes bytes too.
 func Fence(r *batchv1alpha1.JobRun, epoch string) {
 	keepOrder(r)
-	r.Status.FencedBy = epoch + "@" + r.ResourceVersion
+	r.Status.FencedBy = ptr.To(epoch + "@" + r.ResourceVersion)
 }
 
 // Hold says why a Queued run waits for a person. It reports whether that is news.

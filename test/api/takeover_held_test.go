@@ -53,7 +53,7 @@ func TestALateClaimOfARunFindsItTouched(t *testing.T) {
 	w.Expect(<-claim.code).To(Equal(http.StatusConflict))
 	w.ended(x)
 	w.Expect(w.epochOf(m).Compare(w.epochOf(old))).To(BeNumerically(">", 0))
-	w.Expect(w.get("a").Status.FencedBy).To(Equal(w.epochOf(m).String() + "@" + version))
+	w.Expect(w.get("a").Status.FencedBy).To(HaveValue(Equal(w.epochOf(m).String() + "@" + version)))
 	for _, name := range []string{"a", "b"} {
 		w.Expect(w.get(name).Status.Incarnation.ID).To(Equal(m.id))
 	}
@@ -78,7 +78,7 @@ func TestALateClaimThatLandsBeforeTheNewManagersOwnStillFindsTheRunTouched(t *te
 	m := w.startOn(y.config())
 	t.Cleanup(own.open) // before the manager is stopped
 	<-own.caught
-	w.Expect(w.get("a").Status.FencedBy).NotTo(BeEmpty())
+	w.Expect(w.get("a").Status.FencedBy).NotTo(BeNil())
 	w.Expect(w.get("a").Status.Phase).To(Equal(batchv1alpha1.JobRunQueued))
 	late.open()
 	w.Expect(<-late.code).To(Equal(http.StatusConflict))
