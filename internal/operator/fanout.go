@@ -3,16 +3,24 @@
 package operator
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 )
 
-// newInformer makes the informers of the manager's caches.
+// newInformer makes the informers of the manager's caches. The runs of a namespace are found by the indexes of package index alone:
+// nobody asks for all of them, and most of them wait. Who does ask gets an error.
 func newInformer(from cache.ListerWatcher, of runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+	if _, runs := of.(*batchv1alpha1.JobRun); runs {
+		indexers = maps.Clone(indexers)
+		delete(indexers, cache.NamespaceIndex)
+	}
 	return &fanout{SharedIndexInformer: cache.NewSharedIndexInformer(pages{cache.ToListerWatcherWithContext(from)}, of, resync, indexers)}
 }
 

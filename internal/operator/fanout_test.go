@@ -125,3 +125,13 @@ func TestAHandlerThatIsRemovedIsToldNothingMore(t *testing.T) {
 	g.Eventually(stays.heard).Should(HaveLen(1))
 	g.Expect(goes.heard()).To(BeEmpty())
 }
+
+func TestRunsAreNotKeptInASetForEachNamespaceAndWhoAsksForOneGetsAnError(t *testing.T) {
+	g := NewWithT(t)
+	by := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, "field:chain": cache.MetaNamespaceIndexFunc}
+	runs := newInformer(newServer(0).from(), &batchv1alpha1.JobRun{}, 0, by).GetIndexer()
+	g.Expect(runs.GetIndexers()).To(HaveLen(1))
+	_, err := runs.ByIndex(cache.NamespaceIndex, "ns")
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(newInformer(newServer(0).from(), &batchv1alpha1.JobQueue{}, 0, by).GetIndexer().GetIndexers()).To(HaveLen(2))
+}
