@@ -38,8 +38,8 @@ func ofAdmission() []mutant {
 		{
 			name: "retry-loses-its-place",
 			rule: "§4: a retry keeps its chain's place in the queue",
-			edits: in("internal/admission/entry.go", "QueuedAt: chain.QueuedAt.Time, Sequence: chain.Sequence,",
-				"QueuedAt: r.CreationTimestamp.Time, Sequence: run.Sequence(r),"),
+			edits: in("internal/admission/entry.go", "QueuedAt: chain.QueuedAt.Unix(), Sequence: chain.Sequence,",
+				"QueuedAt: r.CreationTimestamp.Unix(), Sequence: run.Sequence(r),"),
 			pkg: "./internal/admission", tests: []string{"TestRunEntry"},
 		},
 		{

@@ -20,7 +20,7 @@ func waitingRun(name string, sequence int64, with ...func(*Entry)) Entry {
 		Kind:            JobRun,
 		Name:            name,
 		ResourceVersion: uint64(sequence),
-		Key:             Key{QueuedAt: epoch, Sequence: sequence, UID: types.UID("uid-" + name)},
+		Key:             Key{QueuedAt: epoch.Unix(), Sequence: sequence, UID: types.UID("uid-" + name)},
 		ChainUID:        types.UID("uid-" + name),
 		Waiting:         true,
 		Confirmed:       true,
@@ -49,7 +49,7 @@ func ofType(kind string) func(*Entry) { return func(e *Entry) { e.Type = kind } 
 func claiming(resource string, count int) func(*Entry) {
 	return func(e *Entry) { e.Claims = append(slices.Clone(e.Claims), Claim{Name: resource, Count: count}) }
 }
-func queuedAt(t time.Time) func(*Entry) { return func(e *Entry) { e.QueuedAt = t } }
+func queuedAt(t time.Time) func(*Entry) { return func(e *Entry) { e.QueuedAt = t.Unix() } }
 func version(rv uint64) func(*Entry)    { return func(e *Entry) { e.ResourceVersion = rv } }
 func unconfirmed(e *Entry)              { e.Confirmed = false }
 func active(e *Entry)                   { e.Active = true }

@@ -29,8 +29,8 @@ const (
 type Key struct {
 	// Priority of the run; reservations have none.
 	Priority int32
-	// QueuedAt is when the root of the chain was created. Only whole seconds count, since the API server stores no more.
-	QueuedAt time.Time
+	// QueuedAt is when the root of the chain was created, in seconds since 1970: the API server stores no more.
+	QueuedAt int64
 	// Sequence is the resourceVersion at creation.
 	Sequence int64
 	// UID of the object, which also identifies the entry.
@@ -41,7 +41,7 @@ type Key struct {
 func (k Key) Compare(o Key) int {
 	return cmp.Or(
 		cmp.Compare(o.Priority, k.Priority),
-		cmp.Compare(k.QueuedAt.Unix(), o.QueuedAt.Unix()),
+		cmp.Compare(k.QueuedAt, o.QueuedAt),
 		cmp.Compare(k.Sequence, o.Sequence),
 		cmp.Compare(k.UID, o.UID),
 	)
@@ -98,7 +98,7 @@ func RunEntry(r *batchv1alpha1.JobRun, confirmed, admissible bool) (Entry, error
 		Kind:            JobRun,
 		Name:            r.Name,
 		ResourceVersion: version,
-		Key:             Key{Priority: run.Priority(r), QueuedAt: chain.QueuedAt.Time, Sequence: chain.Sequence, UID: r.UID},
+		Key:             Key{Priority: run.Priority(r), QueuedAt: chain.QueuedAt.Unix(), Sequence: chain.Sequence, UID: r.UID},
 		ChainUID:        chain.RootUID,
 		Waiting:         r.Status.Phase == batchv1alpha1.JobRunQueued && admissible && run.Halted(r) == nil,
 		Confirmed:       confirmed,
@@ -127,7 +127,7 @@ func ReservationEntry(d *batchv1alpha1.DirectReservation) (Entry, error) {
 		Name:            d.Name,
 		ResourceVersion: version,
 		Key: Key{
-			QueuedAt: d.CreationTimestamp.Time,
+			QueuedAt: d.CreationTimestamp.Unix(),
 			Sequence: cmp.Or(d.Status.Sequence, int64(version)),
 			UID:      d.UID,
 		},

@@ -17,12 +17,12 @@ import (
 
 func TestKeysAreOrderedByPriorityThenAgeThenSubmissionThenUID(t *testing.T) {
 	want := []Key{
-		{Priority: 9, QueuedAt: at(50), Sequence: 70, UID: "z"},
-		{Priority: 0, QueuedAt: at(1), Sequence: 90, UID: "y"},
-		{Priority: 0, QueuedAt: at(2).Add(900 * time.Millisecond), Sequence: 9, UID: "x"}, // parts of a second do not count
-		{Priority: 0, QueuedAt: at(2), Sequence: 10, UID: "a"},
-		{Priority: 0, QueuedAt: at(2), Sequence: 10, UID: "b"},
-		{Priority: -1, QueuedAt: at(0), Sequence: 1, UID: "w"},
+		{Priority: 9, QueuedAt: 50, Sequence: 70, UID: "z"},
+		{Priority: 0, QueuedAt: 1, Sequence: 90, UID: "y"},
+		{Priority: 0, QueuedAt: 2, Sequence: 9, UID: "x"},
+		{Priority: 0, QueuedAt: 2, Sequence: 10, UID: "a"},
+		{Priority: 0, QueuedAt: 2, Sequence: 10, UID: "b"},
+		{Priority: -1, QueuedAt: 0, Sequence: 1, UID: "w"},
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
@@ -51,7 +51,7 @@ func TestRunEntry(t *testing.T) {
 	}
 	base := Entry{Record: Record{
 		Kind: JobRun, Name: "a", ResourceVersion: 42, ChainUID: "u", Waiting: true, Confirmed: true,
-		Key: Key{Priority: 7, QueuedAt: epoch, Sequence: 42, UID: "u"},
+		Key: Key{Priority: 7, QueuedAt: epoch.Unix(), Sequence: 42, UID: "u"},
 	}}
 	with := func(f func(*Entry)) Entry { e := base; f(&e); return e }
 
@@ -78,10 +78,11 @@ func TestRunEntry(t *testing.T) {
 			queued(func(r *batchv1alpha1.JobRun) {
 				r.Spec.NotBefore = ptr.To(metav1.NewTime(at(9)))
 				r.Spec.RetryOf, r.Spec.Attempt = "root", 1
-				r.Spec.Chain = &batchv1alpha1.Chain{RootName: "root", RootUID: "ru", QueuedAt: metav1.NewTime(at(-60)), Sequence: 3}
+				fraction := 900 * time.Millisecond // does not count
+				r.Spec.Chain = &batchv1alpha1.Chain{RootName: "root", RootUID: "ru", QueuedAt: metav1.NewTime(at(-60).Add(fraction)), Sequence: 3}
 			}), true,
 			with(func(e *Entry) {
-				e.NotBefore, e.ChainUID, e.QueuedAt, e.Sequence = at(9), "ru", at(-60), 3
+				e.NotBefore, e.ChainUID, e.QueuedAt, e.Sequence = at(9), "ru", at(-60).Unix(), 3
 			}),
 		},
 		{
@@ -158,7 +159,7 @@ func TestReservationEntry(t *testing.T) {
 				Status:     batchv1alpha1.DirectReservationStatus{Phase: c.phase, Sequence: 40},
 			})
 			c.want.Kind, c.want.Name, c.want.ResourceVersion = DirectReservation, "d", 42
-			c.want.Key = Key{QueuedAt: epoch, Sequence: 40, UID: "u"}
+			c.want.Key = Key{QueuedAt: epoch.Unix(), Sequence: 40, UID: "u"}
 			if err != nil || !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got  %+v, %v\nwant %+v", got, err, c.want)
 			}

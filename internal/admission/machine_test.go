@@ -146,7 +146,7 @@ func (s *machine) create(t *rapid.T) {
 	s.born++
 	name := fmt.Sprintf("n%d", s.born)
 	e := waitingRun(name, int64(s.next()))
-	e.QueuedAt = at(rapid.IntRange(0, 2).Draw(t, "queuedAt"))
+	e.QueuedAt = at(rapid.IntRange(0, 2).Draw(t, "queuedAt")).Unix()
 	drawNeed(t, &e)
 	if rapid.IntRange(0, 2).Draw(t, "reservation") == 0 {
 		e.Kind, e.ChainUID = DirectReservation, ""
