@@ -28,8 +28,9 @@ func memoryFigures() []Figure {
 	}
 }
 
-// settle is how long after its start the manager has given back what it needed for it: it does so for the last time after 30 s.
-const settle = 32 * time.Second
+// settle is how long after it has seen the queue the manager has given back what it needed for its start: it does so 30 s after its
+// caches are filled, which on a busy machine takes seconds.
+const settle = 40 * time.Second
 
 // worked enters the manager's resident memory after work, garbage included.
 func (d *deep) worked(ctx context.Context) error {
