@@ -20,6 +20,7 @@ type story struct {
 	objects []client.Object
 	work    work
 	writes  int
+	rush    bool // it begins in a rush, which is over once there is nothing to be done in it
 }
 
 var stories = map[string]story{
@@ -27,6 +28,24 @@ var stories = map[string]story{
 		objects: []client.Object{queue("main"), queued("a", running(mine))},
 		work:    work{look: over(batchv1alpha1.JobRunFailed, true)},
 		writes:  3,
+	},
+	"an orphan is failed and retried in a rush": {
+		objects: []client.Object{queue("main"), queued("a", running(before))},
+		work:    work{look: unknownOver},
+		writes:  3,
+		rush:    true,
+	},
+	"an orphan is failed, stopped and retried in a rush": {
+		objects: []client.Object{queue("main"), queued("a", running(before))},
+		work:    work{look: alive, stop: executor.Evidence{Life: executor.Alive, Stopped: true}},
+		writes:  4,
+		rush:    true,
+	},
+	"a retry of a rush whose first name is taken": {
+		objects: []client.Object{queue("main"), queued("a", running(before)), queued("a-r1")},
+		work:    work{look: unknownOver},
+		writes:  4,
+		rush:    true,
 	},
 	"a run is cancelled": {
 		objects: []client.Object{queue("main"), queued("a", running(mine), cancelled)},
@@ -71,12 +90,21 @@ var stories = map[string]story{
 func (s story) tell(t *testing.T, b *bench) []batchv1alpha1.JobRun {
 	t.Helper()
 	b.work.look, b.work.seal, b.work.stop, b.work.starting = s.work.look, s.work.seal, s.work.stop, s.work.starting
+	rush := s.rush
+	if rush {
+		b.r.rush.enter(making)
+	}
 	for range 20 {
 		before := b.writes
 		for _, r := range b.runs() {
 			if _, err := b.reconcile(r.Name); err != nil && !apierrors.IsConflict(err) {
 				NewWithT(t).Expect(err).To(MatchError(errAway))
 			}
+		}
+		if b.writes == before && rush {
+			b.r.rush.enter(recording)
+			rush = false
+			continue
 		}
 		if b.writes == before {
 			runs := b.runs()

@@ -128,6 +128,9 @@ func (b *bench) Evaluated(uid types.UID, count func(*recovery.Summary)) {
 	count(&b.summary)
 }
 
+// Calm implements Startup.
+func (b *bench) Calm(context.Context) error { return nil }
+
 // still is the result of a run that needs no other look. What comes after it does not wait behind the initial list.
 var still = ctrl.Result{Priority: new(0)}
 

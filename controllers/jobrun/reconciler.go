@@ -64,9 +64,11 @@ type Queues interface {
 	MarkStarted(uid types.UID)
 }
 
-// Startup is told of orphans that were evaluated.
+// Startup is told of orphans that were evaluated, and tells when all were.
 type Startup interface {
 	Evaluated(uid types.UID, count func(*recovery.Summary))
+	// Calm returns nil once no more orphans are being evaluated.
+	Calm(ctx context.Context) error
 }
 
 // Reconciler carries runs through their life.
@@ -93,6 +95,7 @@ type Reconciler struct {
 	Recorder events.Recorder
 
 	written *written
+	rush    rush
 }
 
 // Defaults apply where neither a run nor what it comes from says otherwise.

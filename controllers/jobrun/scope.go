@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
 	"reprise.dev/reprise/internal/notify"
@@ -33,6 +34,8 @@ func (s *scope) where() string { return "run " + s.key(s.run.Name).String() }
 func (s *scope) key(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: s.run.Namespace, Name: name}
 }
+
+func (s *scope) request() reconcile.Request { return request(s.run.Namespace, s.run.Name) }
 
 // write changes the status of the run with the resourceVersion that was read, and tells the dispatcher of the answer.
 func (s *scope) write(ctx context.Context, change func(*batchv1alpha1.JobRun)) error {

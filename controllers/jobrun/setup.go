@@ -41,6 +41,7 @@ const workers = 64
 // tell about.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, holds source.Source) error {
 	r.written = newWritten(r.Clock)
+	r.rush.enter(making)
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("jobrun").
 		For(&batchv1alpha1.JobRun{}, builder.WithPredicates(namesake.Aware(predicate.NewPredicateFuncs(needsAttention)))).
@@ -52,6 +53,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, holds source.Source) err
 		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(worksFor), builder.WithPredicates(namesake.Aware(labelled))).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(worksFor), builder.WithPredicates(namesake.Aware(labelled), namesake.Aware(podEnds))).
 		WatchesRawSource(holds).
+		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			go r.bringBack(ctx, queue)
+			return nil
+		})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, maxBackoff),

@@ -26,11 +26,20 @@ import (
 // then on, not the queues.
 const patience = 10 * time.Second
 
+// What is left for after the rush waits no longer than this for orphans that cannot be evaluated.
+const (
+	// lull is for how long none is evaluated once the rush is over.
+	lull = time.Second
+	// lulls is for how many times as long it may go on.
+	lulls = 300
+)
+
 // beginTimeout bounds the tries to read the epoch: about a lease duration, after which the lease is in doubt anyway.
 const beginTimeout = 15 * time.Second
 
 // Cleanup begins the term of this manager: it reads the epoch, waits until every orphan was evaluated once, opens the gate
-// and logs one summary. Orphans that could not be evaluated by then are counted in it, and evaluated later all the same.
+// and logs one summary. Orphans that could not be evaluated by then are counted in it, and evaluated later all the same. If they
+// are very many, that goes on behind the open gate.
 type Cleanup struct {
 	// Self is this process.
 	Self *incarnation.Self
@@ -49,17 +58,18 @@ type Cleanup struct {
 	pending   map[types.UID]bool
 	settled   bool
 	done      chan struct{}
+	calm      *Gate
 }
 
 // New returns a Cleanup that has not begun.
 func New(self *incarnation.Self, cache client.Reader, gate *Gate, c clock.Clock, log logr.Logger) *Cleanup {
-	return &Cleanup{Self: self, Cache: cache, Gate: gate, Clock: c, Log: log, evaluated: map[types.UID]bool{}, done: make(chan struct{})}
+	return &Cleanup{Self: self, Cache: cache, Gate: gate, Clock: c, Log: log, evaluated: map[types.UID]bool{}, done: make(chan struct{}), calm: NewGate()}
 }
 
 // NeedLeaderElection makes the manager start this only once it leads.
 func (c *Cleanup) NeedLeaderElection() bool { return true }
 
-// Start runs until the summary is logged.
+// Start runs until the summary is logged and no more orphans are being evaluated.
 func (c *Cleanup) Start(ctx context.Context) error {
 	if err := c.begin(ctx); err != nil || ctx.Err() != nil {
 		return err // without an epoch every other one is higher: nothing may be judged
@@ -77,7 +87,39 @@ func (c *Cleanup) Start(ctx context.Context) error {
 	}
 	c.Gate.Open()
 	c.log()
+	if c.exhaust(ctx) {
+		c.calm.Open()
+	}
 	return nil
+}
+
+// Calm returns nil once the rush of the start is over: every orphan was evaluated, or no more are. It waits for that, or for the end of
+// ctx, whose error it returns.
+func (c *Cleanup) Calm(ctx context.Context) error { return c.calm.Wait(ctx) }
+
+// exhaust waits for the end of the rush. It reports false if ctx ended before.
+func (c *Cleanup) exhaust(ctx context.Context) bool {
+	for range lulls {
+		before := c.left()
+		timer := c.Clock.NewTimer(lull)
+		select {
+		case <-c.done:
+		case <-timer.C():
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil || c.left() == before {
+			break
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// left is how many orphans are yet to be evaluated.
+func (c *Cleanup) left() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.pending)
 }
 
 // begin reads the epoch, with a few tries: an API server that is briefly away is no reason to give up the lease.
@@ -146,6 +188,13 @@ func (c *Cleanup) orphans(ctx context.Context) ([]types.UID, error) {
 func (c *Cleanup) Evaluated(uid types.UID, count func(*recovery.Summary)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.sum(uid, count)
+	delete(c.pending, uid)
+	c.settle()
+}
+
+// sum adds a verdict to the summary. The caller holds the lock.
+func (c *Cleanup) sum(uid types.UID, count func(*recovery.Summary)) {
 	if c.evaluated == nil || c.evaluated[uid] {
 		return
 	}
@@ -153,8 +202,6 @@ func (c *Cleanup) Evaluated(uid types.UID, count func(*recovery.Summary)) {
 	if count != nil {
 		count(&c.summary)
 	}
-	delete(c.pending, uid)
-	c.settle()
 }
 
 // settle announces that nothing is pending any more. The caller holds the lock.

@@ -5,6 +5,7 @@ package startup_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -89,11 +90,59 @@ func TestAnOrphanThatCannotBeEvaluatedHoldsTheGateForTenSecondsAndNoLonger(t *te
 	g.Expect(m.open()).To(BeFalse())
 
 	m.clock.Step(time.Nanosecond)
-	g.Expect(<-m.ended).To(Succeed())
-	g.Expect(m.open()).To(BeTrue())
 	g.Expect(<-m.lines).To(And(ContainSubstring(`"running_failed":1`), ContainSubstring(`"not_evaluated":1`)))
+	g.Expect(m.open()).To(BeTrue())
 
+	g.Eventually(m.clock.HasWaiters).Should(BeTrue())
+	m.clock.Step(time.Second)
+	g.Expect(<-m.ended).To(Succeed())
 	m.cleanup.Evaluated("stuck", func(*recovery.Summary) { t.Error("counted after the summary was logged") })
+}
+
+func TestTheRushIsOverOnceEveryOrphanWasEvaluatedOrNoneWasForASecond(t *testing.T) {
+	for name, evaluated := range map[string][]types.UID{"every": {"a", "b", "c"}, "no more": {"a", "b"}} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			m := newTerm(t, run("a", running, before), run("b", running, before), run("c", running, before))
+			calm := make(chan error, 1)
+			go func() { calm <- m.cleanup.Calm(t.Context()) }()
+			m.begin(t.Context())
+			g.Eventually(m.clock.HasWaiters).Should(BeTrue())
+			m.clock.Step(10 * time.Second)
+			g.Expect(<-m.lines).To(ContainSubstring(`"not_evaluated":3`))
+			for _, uid := range evaluated {
+				g.Eventually(m.clock.HasWaiters).Should(BeTrue())
+				g.Expect(calm).To(BeEmpty(), "before %s was evaluated, the gate is open and the rush goes on", uid)
+				m.cleanup.Evaluated(uid, nil)
+				m.clock.Step(time.Second)
+			}
+			if len(evaluated) < 3 {
+				g.Eventually(m.clock.HasWaiters).Should(BeTrue())
+				m.clock.Step(time.Second)
+			}
+			g.Expect(<-calm).To(Succeed())
+			g.Expect(<-m.ended).To(Succeed())
+		})
+	}
+}
+
+func TestTheRushOfOrphansThatAreEvaluatedOneByOneIsOverAfterFiveMinutes(t *testing.T) {
+	g := NewWithT(t)
+	var orphans []client.Object
+	for i := range 400 {
+		orphans = append(orphans, run(strconv.Itoa(i), running, before))
+	}
+	m := newTerm(t, orphans...)
+	m.begin(t.Context())
+	g.Eventually(m.clock.HasWaiters).Should(BeTrue())
+	m.clock.Step(10 * time.Second)
+	for i := range 300 {
+		g.Eventually(m.clock.HasWaiters, "1s", "1ms").Should(BeTrue())
+		m.cleanup.Evaluated(types.UID(strconv.Itoa(i)), nil)
+		m.clock.Step(time.Second)
+	}
+	g.Expect(<-m.ended).To(Succeed())
+	g.Expect(m.cleanup.Calm(t.Context())).To(Succeed())
 }
 
 func TestAManagerThatMeetsAHigherEpochEnds(t *testing.T) {

@@ -19,6 +19,18 @@ func ofRetries() []mutant {
 			pkg:   "./controllers/jobrun", tests: []string{"TestARetryThatWasDeletedIsNotMadeAgainByACacheThatIsBehind"},
 		},
 		{
+			name:  "left-record-never-made",
+			rule:  "§5: what a rush has left is done after it, and does not starve",
+			edits: in("controllers/jobrun/rush.go", "		if r.waits(ctx, run) {\n", "		if !r.waits(ctx, run) {\n"),
+			pkg:   "./controllers/jobrun", tests: []string{"TestWhatARushHasLeftComesBackBehindEverythingElseAndDoesNotStarve"},
+		},
+		{
+			name:  "foreign-run-recorded-as-retry",
+			rule:  "§5: a run that has the name of a retry and belongs to something else is none",
+			edits: in("controllers/jobrun/retry.go", "		case retry.IsChild(shown, s.run):\n", "		case shown != nil:\n"),
+			pkg:   "./controllers/jobrun", tests: []string{"TestAForeignRunUnderTheNameOfARetryIsPassedOver"},
+		},
+		{
 			name:  "cancelled-retry-of-no-chain",
 			rule:  "§3: a chain hears of the end of a person's retry that was cancelled before it was resolved",
 			edits: in("controllers/jobrun/resolve.go", "	if target == nil || err != nil || !retry.Names(target, s.run) {\n", "	if target == nil || err != nil || target.UID != \"\" {\n"),

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jobrun
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	batchv1alpha1 "reprise.dev/reprise/api/v1alpha1"
+)
+
+func TestInARushTheFailuresAndRetriesOfAllComeBeforeAnyRecord(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("a", calling, running(before)), queued("b", calling, running(before)))
+	b.work.look = unknownOver
+	b.r.rush.enter(making)
+	both := func() {
+		for _, name := range []string{"a", "b"} {
+			b.step(name)
+		}
+	}
+
+	b.stale["a-r1"] = nil
+	both()
+	g.Expect(b.writes).To(Equal(4), "two failures and two retries")
+	both()
+	b.edit("b-r1", func(r *batchv1alpha1.JobRun) { r.CreationTimestamp = *at(noon) })
+	b.clock.SetTime(noon.Add(time.Hour))
+	g.Expect(b.step("b-r1").RequeueAfter).To(Equal(creatorPatience))
+	g.Expect(b.writes).To(Equal(4), "the events of those writes are not the turn of the records")
+	g.Expect(b.lives).To(BeZero(), "nor do retries, however old, ask for them")
+	g.Expect(b.confirmed).To(BeEmpty())
+
+	delete(b.stale, "a-r1")
+	g.Expect(b.r.rush.enter(recording)).To(ContainElements(wakened("a", "b")))
+	g.Expect(b.step("b-r1").RequeueAfter).To(Equal(creatorPatience))
+	both()
+	g.Expect(b.writes).To(Equal(6), "two records")
+	g.Expect(b.lives).To(BeZero(), "the cache shows what they are of")
+	g.Expect(b.run("a").Status.Retry).To(Equal(&batchv1alpha1.RetryRecord{Name: "a-r1", UID: "uid-a-r1"}))
+	b.step("b-r1")
+	g.Expect(b.confirmed).To(Equal([]string{"b-r1"}))
+}
+
+func TestARunThatFailedBeforeARushIsRetriedAfterIt(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("a", failed(true)))
+	b.r.rush.enter(making)
+	b.step("a")
+	g.Expect(b.runs()).To(HaveLen(1))
+	g.Expect(b.r.rush.enter(recording)).To(Equal(wakened("a")))
+	b.step("a")
+	g.Expect(b.run("a").Status.Retry).NotTo(BeNil())
+}
+
+func TestARetryThatTheCacheShowsIsNotRecordedByARunThatIsBehind(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("a", failed(true)))
+	b.stale["a"] = b.run("a")
+	b.step("a")
+	b.stale["a-r1"] = b.run("a-r1")
+	g.Expect(b.api.Delete(t.Context(), b.run("a-r1"))).To(Succeed())
+	b.edit("a", cancelled)
+	found := b.run("a")
+	g.Expect(b.step("a").RequeueAfter).To(Equal(soon), "a conflict")
+	g.Expect(b.run("a")).To(Equal(found))
+	g.Expect(b.runs()).To(HaveLen(1))
+}
+
+func TestAfterARushARetryThatIsNotRecordedAsksItsParentPastTheCache(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("a", failed(true), withRetry("a-r1", "uid-a-r1")), queued("a-r1", child("a")))
+	b.stale["a"] = queued("a", failed(true))
+	b.clock.SetTime(noon.Add(time.Hour))
+	b.step("a-r1")
+	g.Expect(b.lives).To(Equal(1))
+	g.Expect(b.confirmed).To(Equal([]string{"a-r1"}))
+}
+
+func TestWhatARushHasLeftComesBackBehindEverythingElseAndDoesNotStarve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		b := start(t, queue("main"), queued("a", failed(true)), queued("b", failed(true), withRetry("b-r1", "uid-b-r1")))
+		b.r.rush.enter(making)
+		for _, left := range wakened("a", "b", "a") {
+			g.Expect(b.r.rush.leave(left)).To(BeTrue())
+		}
+		q := priorityqueue.New[reconcile.Request]("test")
+		defer q.ShutDown()
+		go b.r.bringBack(t.Context(), q)
+		synctest.Wait()
+		g.Expect(b.r.rush.leave(wakened("c")[0])).To(BeFalse(), "it is over")
+		for _, want := range wakened("a", "b") {
+			got, priority, _ := q.GetWithPriority()
+			g.Expect(got).To(Equal(want))
+			g.Expect(priority).To(Equal(handler.LowPriority))
+			q.Done(got)
+		}
+
+		<-time.After(creatorPatience)
+		synctest.Wait()
+		g.Expect(q.Len()).To(Equal(1), "what is on record is done")
+		got, priority, _ := q.GetWithPriority()
+		g.Expect(got).To(Equal(wakened("a")[0]))
+		g.Expect(priority).To(BeZero())
+		q.Done(got)
+	})
+}
