@@ -25,8 +25,11 @@ func (s *scope) retry(ctx context.Context) error {
 	if s.run.DeletionTimestamp != nil || !retry.Decide(s.run).Due {
 		return nil
 	}
+	if !s.own && s.rush.leave(s.request(), nil) {
+		return nil
+	}
 	child, err := s.child(ctx)
-	if child == nil || err != nil || s.rush.leave(s.request()) {
+	if child == nil || err != nil || s.rush.leave(s.request(), child) {
 		return err
 	}
 	if err := s.markRetry(ctx, s.run, child, batchv1alpha1.RetryRecord{Name: child.Name, UID: child.UID}); err != nil {
@@ -45,15 +48,12 @@ func begins(child *batchv1alpha1.JobRun) string {
 	return fmt.Sprintf("retry %d is run %s, not before %s", run.Attempt(child), child.Name, child.Spec.NotBefore.UTC().Format(time.RFC3339))
 }
 
-// child returns the retry that is due, made now or by an earlier try; nil if it is none after all, or none yet.
+// child returns the retry that is due, made now or by an earlier try; nil if none is due after all.
 func (s *scope) child(ctx context.Context) (*batchv1alpha1.JobRun, error) {
-	if !s.own && s.rush.leave(s.request()) {
-		return nil, nil
-	}
-	if child, err := s.shownChild(ctx); child != nil || err != nil {
-		return child, err
-	}
 	if !s.own {
+		if made := s.rush.take(s.request()); made != nil && retry.IsChild(made, s.run) {
+			return made, nil
+		}
 		// A cache that is behind may show a failed run whose retry was made, recorded and deleted again.
 		if same, err := s.refresh(ctx); !same || err != nil {
 			return nil, err
@@ -63,22 +63,6 @@ func (s *scope) child(ctx context.Context) (*batchv1alpha1.JobRun, error) {
 		}
 	}
 	return s.createChild(ctx)
-}
-
-// shownChild returns the retry of the run that the cache shows, nil if it shows none. That may have been deleted, even after it was
-// recorded: the record, which needs the version of the run at hand, is refused then, or says what it would have said before.
-func (s *scope) shownChild(ctx context.Context) (*batchv1alpha1.JobRun, error) {
-	for collision := range collisions {
-		shown := &batchv1alpha1.JobRun{}
-		err := s.Client.Get(ctx, s.key(retry.ChildName(s.run, collision)), shown)
-		switch {
-		case err != nil:
-			return nil, client.IgnoreNotFound(err)
-		case retry.IsChild(shown, s.run):
-			return shown, nil
-		}
-	}
-	return nil, nil
 }
 
 // createChild returns the retry of the run, made now or by an earlier try. A foreign object under its name is passed over.

@@ -4,6 +4,8 @@ package jobrun
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,14 +21,15 @@ import (
 
 // rush is the start of a manager, which may find very many orphans. A run that is failed and retried is three writes, and in
 // the rush the failure and the retry of every orphan come before the record of any, for which nothing waits but the start of the
-// retry. A run whose record was left is brought back when the rush is over, and finds its retry as it does after a crash. What is
-// remembered here is lost with the process; its successor finds the runs in its first list.
+// retry. A run whose record was left is brought back when the rush is over. What is remembered here is lost with the process; its
+// successor finds the runs in its first list, and their retries as after any crash.
 //
 // The zero value is none.
 type rush struct {
 	mu    sync.Mutex
 	stage stage
-	left  []reconcile.Request
+	// left are the runs whose retries are not on record, with the retry if it was made in this rush.
+	left map[reconcile.Request]*batchv1alpha1.JobRun
 }
 
 // stage is how far a rush has come.
@@ -41,22 +44,37 @@ const (
 	recording
 )
 
-// leave reports whether the retry of a run is left for later, and remembers the run if so.
-func (r *rush) leave(run reconcile.Request) bool {
+// leave reports whether the record of a run's retry is left for later, and remembers the run if so, and its retry if one was made.
+func (r *rush) leave(run reconcile.Request, made *batchv1alpha1.JobRun) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.stage == making {
-		r.left = append(r.left, run)
+	if r.stage != making {
+		return false
 	}
-	return r.stage == making
+	if made != nil || r.left[run] == nil {
+		r.left[run] = made
+	}
+	return true
 }
 
-// enter enters a stage and returns what was left in the one before.
+// take returns the retry of a run that was left, once: nil if none was made in the rush. The record of it needs the version of the
+// failed run at hand, so it is refused if anything was decided about that since.
+func (r *rush) take(run reconcile.Request) *batchv1alpha1.JobRun {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	made := r.left[run]
+	delete(r.left, run)
+	return made
+}
+
+// enter enters a stage and returns what is still left.
 func (r *rush) enter(next stage) []reconcile.Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	left := r.left
-	r.stage, r.left = next, nil
+	left := slices.Collect(maps.Keys(r.left))
+	if r.stage = next; next == making {
+		r.left = map[reconcile.Request]*batchv1alpha1.JobRun{}
+	}
 	return left
 }
 

@@ -37,12 +37,11 @@ func TestInARushTheFailuresAndRetriesOfAllComeBeforeAnyRecord(t *testing.T) {
 	g.Expect(b.lives).To(BeZero(), "nor do retries, however old, ask for them")
 	g.Expect(b.confirmed).To(BeEmpty())
 
-	delete(b.stale, "a-r1")
-	g.Expect(b.r.rush.enter(recording)).To(ContainElements(wakened("a", "b")))
+	g.Expect(b.r.rush.enter(recording)).To(ConsistOf(wakened("a", "b")))
 	g.Expect(b.step("b-r1").RequeueAfter).To(Equal(creatorPatience))
 	both()
 	g.Expect(b.writes).To(Equal(6), "two records")
-	g.Expect(b.lives).To(BeZero(), "the cache shows what they are of")
+	g.Expect(b.lives).To(BeZero(), "what was made is remembered, whatever the cache shows")
 	g.Expect(b.run("a").Status.Retry).To(Equal(&batchv1alpha1.RetryRecord{Name: "a-r1", UID: "uid-a-r1"}))
 	b.step("b-r1")
 	g.Expect(b.confirmed).To(Equal([]string{"b-r1"}))
@@ -59,18 +58,36 @@ func TestARunThatFailedBeforeARushIsRetriedAfterIt(t *testing.T) {
 	g.Expect(b.run("a").Status.Retry).NotTo(BeNil())
 }
 
-func TestARetryThatTheCacheShowsIsNotRecordedByARunThatIsBehind(t *testing.T) {
+func TestARetryOfARushIsNotRecordedByARunThatIsBehind(t *testing.T) {
 	g := NewWithT(t)
-	b := start(t, queue("main"), queued("a", failed(true)))
-	b.stale["a"] = b.run("a")
+	b := start(t, queue("main"), queued("a", calling, running(before)))
+	b.work.look = unknownOver
+	b.r.rush.enter(making)
 	b.step("a")
-	b.stale["a-r1"] = b.run("a-r1")
-	g.Expect(b.api.Delete(t.Context(), b.run("a-r1"))).To(Succeed())
+	b.stale["a"] = b.run("a")
 	b.edit("a", cancelled)
 	found := b.run("a")
+	b.r.rush.enter(recording)
 	g.Expect(b.step("a").RequeueAfter).To(Equal(soon), "a conflict")
 	g.Expect(b.run("a")).To(Equal(found))
-	g.Expect(b.runs()).To(HaveLen(1))
+	delete(b.stale, "a")
+	b.step("a")
+	g.Expect(b.runs()).To(HaveLen(2), "what it was is found as after a crash")
+}
+
+func TestWhatWasMadeInARushIsNotTheRetryOfANamesake(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("a", calling, running(before)))
+	b.work.look = unknownOver
+	b.r.rush.enter(making)
+	b.step("a")
+	g.Expect(b.api.Delete(t.Context(), b.run("a"))).To(Succeed())
+	anew := queued("a", failed(true))
+	anew.UID = "anew"
+	g.Expect(b.api.Create(t.Context(), anew)).To(Succeed())
+	b.r.rush.enter(recording)
+	b.step("a")
+	g.Expect(b.run("a").Status.Retry.Name).NotTo(Equal("a-r1"))
 }
 
 func TestAfterARushARetryThatIsNotRecordedAsksItsParentPastTheCache(t *testing.T) {
@@ -89,19 +106,21 @@ func TestWhatARushHasLeftComesBackBehindEverythingElseAndDoesNotStarve(t *testin
 		b := start(t, queue("main"), queued("a", failed(true)), queued("b", failed(true), withRetry("b-r1", "uid-b-r1")))
 		b.r.rush.enter(making)
 		for _, left := range wakened("a", "b", "a") {
-			g.Expect(b.r.rush.leave(left)).To(BeTrue())
+			g.Expect(b.r.rush.leave(left, nil)).To(BeTrue())
 		}
 		q := priorityqueue.New[reconcile.Request]("test")
 		defer q.ShutDown()
 		go b.r.bringBack(t.Context(), q)
 		synctest.Wait()
-		g.Expect(b.r.rush.leave(wakened("c")[0])).To(BeFalse(), "it is over")
-		for _, want := range wakened("a", "b") {
+		g.Expect(b.r.rush.leave(wakened("c")[0], nil)).To(BeFalse(), "it is over")
+		var back []reconcile.Request
+		for range 2 {
 			got, priority, _ := q.GetWithPriority()
-			g.Expect(got).To(Equal(want))
+			back = append(back, got)
 			g.Expect(priority).To(Equal(handler.LowPriority))
 			q.Done(got)
 		}
+		g.Expect(back).To(ConsistOf(wakened("a", "b")))
 
 		<-time.After(creatorPatience)
 		synctest.Wait()

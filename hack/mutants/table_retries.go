@@ -25,10 +25,10 @@ func ofRetries() []mutant {
 			pkg:   "./controllers/jobrun", tests: []string{"TestWhatARushHasLeftComesBackBehindEverythingElseAndDoesNotStarve"},
 		},
 		{
-			name:  "foreign-run-recorded-as-retry",
-			rule:  "§5: a run that has the name of a retry and belongs to something else is none",
-			edits: in("controllers/jobrun/retry.go", "		case retry.IsChild(shown, s.run):\n", "		case shown != nil:\n"),
-			pkg:   "./controllers/jobrun", tests: []string{"TestAForeignRunUnderTheNameOfARetryIsPassedOver"},
+			name:  "retry-of-a-namesake-recorded",
+			rule:  "§5: what was made in a rush is recorded in the run that it retries, not in one made anew under its name",
+			edits: in("controllers/jobrun/retry.go", "made != nil && retry.IsChild(made, s.run)", "made != nil"),
+			pkg:   "./controllers/jobrun", tests: []string{"TestWhatWasMadeInARushIsNotTheRetryOfANamesake"},
 		},
 		{
 			name:  "cancelled-retry-of-no-chain",
