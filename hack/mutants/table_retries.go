@@ -25,6 +25,12 @@ func ofRetries() []mutant {
 			pkg:   "./controllers/jobrun", tests: []string{"TestWhatARushHasLeftComesBackBehindEverythingElseAndDoesNotStarve"},
 		},
 		{
+			name:  "job-created-again-unseen",
+			rule:  "§6.3: a creation whose answer is in doubt is repeated only after a look at the run",
+			edits: in("internal/operator/once.go", "		response.Header.Del(\"Retry-After\")\n", "		_ = response\n"),
+			pkg:   "./internal/operator", tests: []string{"TestTheCreationOfAJobIsSentOnceAndEverythingElseUntilItIsAnswered"},
+		},
+		{
 			name:  "retry-of-a-namesake-recorded",
 			rule:  "§5: what was made in a rush is recorded in the run that it retries, not in one made anew under its name",
 			edits: in("controllers/jobrun/retry.go", "made != nil && retry.IsChild(made, s.run)", "made != nil"),

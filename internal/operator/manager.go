@@ -4,6 +4,7 @@ package operator
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -63,11 +64,17 @@ func leaseClientDeadline(o Options) time.Duration {
 // stopTimeout bounds the end of the controllers once calls are drained.
 const stopTimeout = 10 * time.Second
 
-func newManager(restConfig *rest.Config, o Options, lock resourcelock.Interface) (ctrl.Manager, error) {
-	restConfig = rest.CopyConfig(restConfig)
+// workConfig is how the controllers ask the API server.
+func workConfig(restConfig *rest.Config) *rest.Config {
+	c := rest.CopyConfig(restConfig)
 	// The API server's priority and fairness is the limit; one on this side would throttle the work.
-	restConfig.QPS = -1
-	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+	c.QPS = -1
+	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return once{next} })
+	return c
+}
+
+func newManager(restConfig *rest.Config, o Options, lock resourcelock.Interface) (ctrl.Manager, error) {
+	mgr, err := ctrl.NewManager(workConfig(restConfig), ctrl.Options{
 		Scheme:                              Scheme(),
 		Logger:                              o.Log,
 		Cache:                               cacheOptions(o.Namespaces),

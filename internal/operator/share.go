@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"hash/maphash"
 	"reflect"
+	"strings"
 	"sync"
-	"unique"
 	"weak"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -20,11 +20,12 @@ import (
 type sharing struct {
 	work  alike[batchv1alpha1.Work]
 	retry alike[batchv1alpha1.RetryPolicy]
+	texts texts
 }
 
 func newSharing() *sharing {
 	seed := maphash.MakeSeed()
-	return &sharing{work: alike[batchv1alpha1.Work]{seed: seed}, retry: alike[batchv1alpha1.RetryPolicy]{seed: seed}}
+	return &sharing{work: alike[batchv1alpha1.Work]{seed: seed}, retry: alike[batchv1alpha1.RetryPolicy]{seed: seed}, texts: texts{seed: seed}}
 }
 
 // run transforms a JobRun that is about to be cached, and drops what nobody reads.
@@ -34,8 +35,9 @@ func (s *sharing) run(o any) (any, error) {
 		return o, nil
 	}
 	r.ManagedFields = nil
-	r.APIVersion, r.Kind, r.Namespace = same(r.APIVersion), same(r.Kind), same(r.Namespace)
-	r.Status.Phase = same(r.Status.Phase)
+	for _, text := range []*string{&r.APIVersion, &r.Kind, &r.Namespace, (*string)(&r.Status.Phase)} {
+		s.texts.share(text)
+	}
 	own(r)
 	s.template(&r.Spec.JobRunTemplateSpec)
 	if resolved := r.Status.ResolvedSpec; resolved != nil {
@@ -53,17 +55,34 @@ func own(r *batchv1alpha1.JobRun) {
 }
 
 func (s *sharing) template(t *batchv1alpha1.JobRunTemplateSpec) {
-	t.Queue, t.Type = same(t.Queue), same(t.Type)
+	s.texts.share(&t.Queue)
+	s.texts.share(&t.Type)
 	t.Work, t.RetryPolicy = s.work.one(t.Work), s.retry.one(t.RetryPolicy)
 }
 
-// same returns a string that shares its bytes with all that are equal.
-func same[T ~string](s T) T { return unique.Make(s).Value() }
+// texts finds the text that another one equals. It forgets one for another that hashes to its place.
+type texts struct {
+	seed maphash.Seed
 
-// alikeSlots is how many values are known at most, of those that some object still has.
+	mu    sync.Mutex
+	known [alikeSlots]string
+}
+
+// share replaces a text by an equal one that was seen before, and otherwise by a copy that stands by itself.
+func (t *texts) share(text *string) {
+	slot := maphash.String(t.seed, *text) % alikeSlots
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.known[slot] != *text {
+		t.known[slot] = strings.Clone(*text)
+	}
+	*text = t.known[slot]
+}
+
+// alikeSlots is how many values of a kind are known at most.
 const alikeSlots = 1 << 10
 
-// alike finds the value that another one is a copy of. It keeps none alive, and forgets one for another that hashes to its place.
+// alike finds the value that another one is a copy of, as long as some object has that. It keeps none alive, and forgets one for another that hashes to its place.
 type alike[T any] struct {
 	seed maphash.Seed
 
