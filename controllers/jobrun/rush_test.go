@@ -58,12 +58,18 @@ func TestARunThatFailedBeforeARushIsRetriedAfterIt(t *testing.T) {
 	g.Expect(b.run("a").Status.Retry).NotTo(BeNil())
 }
 
-func TestARetryOfARushIsNotRecordedByARunThatIsBehind(t *testing.T) {
-	g := NewWithT(t)
+// rushing has failed a run and made its retry in a rush that goes on.
+func rushing(t *testing.T) *bench {
 	b := start(t, queue("main"), queued("a", calling, running(before)))
 	b.work.look = unknownOver
 	b.r.rush.enter(making)
 	b.step("a")
+	return b
+}
+
+func TestARetryOfARushIsNotRecordedByARunThatIsBehind(t *testing.T) {
+	g := NewWithT(t)
+	b := rushing(t)
 	b.stale["a"] = b.run("a")
 	b.edit("a", cancelled)
 	found := b.run("a")
@@ -77,10 +83,7 @@ func TestARetryOfARushIsNotRecordedByARunThatIsBehind(t *testing.T) {
 
 func TestWhatWasMadeInARushIsNotTheRetryOfANamesake(t *testing.T) {
 	g := NewWithT(t)
-	b := start(t, queue("main"), queued("a", calling, running(before)))
-	b.work.look = unknownOver
-	b.r.rush.enter(making)
-	b.step("a")
+	b := rushing(t)
 	g.Expect(b.api.Delete(t.Context(), b.run("a"))).To(Succeed())
 	anew := queued("a", failed(true))
 	anew.UID = "anew"
