@@ -30,7 +30,7 @@ func Suite(t *testing.T, begin Begin) Answers {
 
 // Garbage tries the sentences about the garbage collector. collect lets it do all that there is to do for an object that is
 // owned or owns; it returns when gone says so.
-func Garbage(t *testing.T, begin Begin, collect func(t *testing.T, gone func() bool)) Answers {
+func Garbage(t *testing.T, begin Begin, collect collector) Answers {
 	t.Helper()
 	return try(t, begin, garbage(collect))
 }
