@@ -44,11 +44,11 @@ func depthSide(waiting int) string { return fmt.Sprintf("at-%d", waiting) }
 func flat(what string) []Figure {
 	least, middle, most := depthSide(depths[0]), depthSide(depths[1]), depthSide(depths[2])
 	return []Figure{
-		{Name: what, About: "time at 100,000 waiting runs, against 1,000", Unit: "ratio", Of: Ratio(most, least, what+"-ms"), Goal: AtMost(1.2)},
-		{Name: what + "-10k", About: "time at 10,000 waiting runs, against 1,000", Unit: "ratio", Of: Ratio(middle, least, what+"-ms"), Goal: AtMost(1.2)},
-		{Name: what + "-requests", About: "API requests at 100,000, against 1,000", Unit: "ratio", Of: Ratio(most, least, what+"-requests"), Goal: AtMost(1.2)},
-		{Name: what + "-cpu", About: "the manager's CPU at 100,000, against 1,000", Unit: "ratio", Of: Ratio(most, least, what+"-cpu")},
-		{Name: what + "-ms", About: "time at 100,000, median", Unit: "ms", Of: Value(most, what+"-ms")},
+		{Name: what, About: "time of " + what + " at 100,000 waiting runs, against 1,000", Unit: "ratio", Of: Ratio(most, least, what+"-ms"), Goal: AtMost(1.2)},
+		{Name: what + "-10k", About: "time of " + what + " at 10,000, against 1,000", Unit: "ratio", Of: Ratio(middle, least, what+"-ms"), Goal: AtMost(1.2)},
+		{Name: what + "-requests", About: "API requests of " + what + " at 100,000, against 1,000", Unit: "ratio", Of: Ratio(most, least, what+"-requests"), Goal: AtMost(1.2)},
+		{Name: what + "-cpu", About: "the manager's CPU for " + what + " at 100,000, against 1,000", Unit: "ratio", Of: Ratio(most, least, what+"-cpu")},
+		{Name: what + "-ms", About: "time of " + what + " at 100,000, median", Unit: "ms", Of: Value(most, what+"-ms")},
 	}
 }
 
