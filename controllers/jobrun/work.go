@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,15 +27,12 @@ func (s *scope) work(ctx context.Context) (ctrl.Result, error) {
 	if ex == nil {
 		return ctrl.Result{}, s.finish(ctx, end{phase: batchv1alpha1.JobRunFailed, reason: batchv1alpha1.ReasonInvalidWork, message: noWork, stopped: true})
 	}
-	quiet, err := s.quiet(ctx)
+	ev, quiet, err := s.quiet(ctx)
+	if err == nil && !quiet {
+		ev, err = ex.Look(ctx, s.run)
+	}
 	if err != nil {
 		return ctrl.Result{}, err
-	}
-	ev := executor.Evidence{Life: executor.Alive}
-	if !quiet {
-		if ev, err = ex.Look(ctx, s.run); err != nil {
-			return ctrl.Result{}, err
-		}
 	}
 	if ev.Life == executor.Alive {
 		return s.alive(ctx, ex, ev)
@@ -68,23 +66,42 @@ func (s *scope) over(ctx context.Context, ev executor.Evidence) error {
 // noWork is why a run ends that was resolved to nothing, which only a hand-made status can bring about.
 const noWork = "the run has no work"
 
-// quiet reports whether the cached Job of a run says that there is nothing to look at: it exists and is at work. It saves
-// two live reads for every event of a Job.
-func (s *scope) quiet(ctx context.Context) (bool, error) {
+// shownWithin is how long after a claim the cache may take to show the Job that was made by it.
+const shownWithin = 3 * time.Second
+
+// quiet reports whether there is nothing to look at by what is cached: the Job of a run exists and is at work, or was made a
+// moment ago and is yet to be shown. It saves two live reads for every event of a Job. What it says decides nothing.
+func (s *scope) quiet(ctx context.Context) (executor.Evidence, bool, error) {
+	ev := executor.Evidence{Life: executor.Alive}
 	if s.run.Status.JobName == "" {
-		return false, nil
+		return ev, false, nil
 	}
 	job := &batchv1.Job{}
 	err := s.Client.Get(ctx, s.key(s.run.Status.JobName), job)
 	if apierrors.IsNotFound(err) {
-		return false, nil
+		ev.RecheckAfter = s.unshown()
+		return ev, ev.RecheckAfter > 0, nil
 	}
 	if err != nil {
-		return false, err
+		return ev, false, err
 	}
 	// Whoever removes the Job from now on takes work away that has begun.
 	s.Queues.MarkStarted(s.run.UID)
-	return atWork(job), nil
+	return ev, atWork(job), nil
+}
+
+// unshown returns how long the cache may still take to show the Job that this process has made for the run, 0 if it should by
+// now. That the Job was shown, and was removed already, is found out after that time.
+func (s *scope) unshown() time.Duration {
+	since := s.run.Status.StartedAt
+	if since == nil || !s.Queues.Started(s.run.UID) {
+		return 0
+	}
+	age := s.now.Sub(since.Time)
+	if age < 0 { // the clock was put back, and tells nothing of it
+		return 0
+	}
+	return max(shownWithin-age, 0)
 }
 
 func atWork(job *batchv1.Job) bool {

@@ -85,6 +85,40 @@ func TestAJobThatTheCacheShowsAtWorkCostsNoLook(t *testing.T) {
 	}
 }
 
+func TestAJobThatWasMadeAMomentAgoIsNotLookedForBeforeTheCacheShouldShowIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		age     time.Duration // of the claim
+		started bool
+		result  ctrl.Result
+		looks   bool
+	}{
+		"it was made now":                {0, true, ctrl.Result{RequeueAfter: shownWithin, Priority: new(0)}, false},
+		"it was made a moment ago":       {shownWithin - time.Second, true, ctrl.Result{RequeueAfter: time.Second, Priority: new(0)}, false},
+		"the cache should show it":       {shownWithin, true, still, true},
+		"nobody has made it":             {0, false, still, true},
+		"the clock was put back by then": {-time.Second, true, still, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b := start(t, queue("main"), queued("a", running(mine), func(r *batchv1alpha1.JobRun) { r.Status.StartedAt = at(noon.Add(-c.age)) }))
+			b.started["uid-a"] = c.started
+			g.Expect(b.step("a")).To(Equal(c.result))
+			g.Expect(len(b.work.asked) > 0).To(Equal(c.looks))
+			g.Expect(b.writes).To(BeZero())
+		})
+	}
+}
+
+func TestAJobThatIsRemovedRightAfterItsStartIsMissedAMomentLater(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("a", running(mine), func(r *batchv1alpha1.JobRun) { r.Status.StartedAt = at(noon) }))
+	b.started["uid-a"] = true
+	b.work.look = neverStarted
+	b.clock.SetTime(noon.Add(b.step("a").RequeueAfter))
+	b.step("a")
+	g.Expect(b.run("a").Status.Reason).To(Equal(batchv1alpha1.ReasonWorkMissing))
+}
+
 func TestAJobThatCouldNotBeStartedIsStartedNow(t *testing.T) {
 	g := NewWithT(t)
 	b := start(t, queue("main"), queued("a", running(mine)))
