@@ -17,7 +17,7 @@ import (
 
 const (
 	// singleReads is how many ScheduledJobs of a namespace that fire the same tick are read live one by one.
-	singleReads = 32
+	singleReads = 8
 	// listedForOneRead is how many ScheduledJobs a live list shows, without their contents, at the price of one live read.
 	listedForOneRead = 64
 	// confirmedFor is how long a live list confirms what it has shown.
