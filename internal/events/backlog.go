@@ -16,6 +16,9 @@ const (
 	Normal = 400
 	// Warnings bounds how many warnings wait: more than those of a recovery of 10,000 orphans, in about 20 MB.
 	Warnings = 16384
+	// Crowded is how many normal Events wait, those of a second, when of each object only the latest one waits on: it tells most,
+	// and a reader would get both late.
+	Crowded = 40
 )
 
 // backlog is what waits to be written: warnings first, and otherwise what came first.
@@ -28,12 +31,12 @@ type backlog struct {
 
 func newBacklog() *backlog { return &backlog{more: make(chan struct{}, 1)} }
 
-// add keeps an Event. It returns false if there is no room for it.
+// add keeps an Event. It returns false if one is not written for it: this, for want of room, or one that it overtakes.
 func (b *backlog) add(e *eventsv1.Event) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q, most := b.of(e)
-	if len(*q) >= most {
+	if b.overtakes(e) || len(*q) >= most {
 		return false
 	}
 	*q = append(*q, e)
@@ -42,6 +45,19 @@ func (b *backlog) add(e *eventsv1.Event) bool {
 	default:
 	}
 	return true
+}
+
+// overtakes puts a normal Event in the place of one that waits about the same object, and returns true, if so many wait. The caller
+// holds the lock.
+func (b *backlog) overtakes(e *eventsv1.Event) bool {
+	if e.Type == corev1.EventTypeWarning || e.Regarding.UID == "" || len(b.normal) < Crowded {
+		return false
+	}
+	i := slices.IndexFunc(b.normal, func(w *eventsv1.Event) bool { return w.Regarding.UID == e.Regarding.UID })
+	if i >= 0 {
+		b.normal[i] = e
+	}
+	return i >= 0
 }
 
 // of returns where an Event waits, and how many may. The caller holds the lock.

@@ -65,7 +65,7 @@ var (
 // What has happened in the process.
 var (
 	// EventsDropped counts Events that are not written, lest they cost throughput, or that were refused.
-	EventsDropped = counter("reprise_events_dropped_total", "Events that are not written: because too many wait already, of which there may be far fewer normal ones than warnings, or because the API server refused them.")
+	EventsDropped = counter("reprise_events_dropped_total", "Events that are not written: because too many wait already, of which there may be far fewer normal ones than warnings, because a later one of the same object overtakes it while many wait, or because the API server refused them.")
 )
 
 // What is shown as zero before the first event, because alerts ask for its increase.
