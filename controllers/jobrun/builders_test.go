@@ -82,6 +82,11 @@ func ownedBy(name string, uid types.UID) change {
 
 func cancelled(r *batchv1alpha1.JobRun) { r.Spec.Cancel = true }
 
+// deleting is being deleted, which somebody holds up.
+func deleting(r *batchv1alpha1.JobRun) {
+	r.DeletionTimestamp, r.Finalizers = at(noon), []string{"test"}
+}
+
 func maxRetries(n int32) change {
 	return func(r *batchv1alpha1.JobRun) { r.Spec.RetryPolicy = &batchv1alpha1.RetryPolicy{MaxRetries: &n} }
 }

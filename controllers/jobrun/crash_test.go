@@ -92,7 +92,7 @@ func (s story) tell(t *testing.T, b *bench) []batchv1alpha1.JobRun {
 	b.work.look, b.work.seal, b.work.stop, b.work.starting = s.work.look, s.work.seal, s.work.stop, s.work.starting
 	rush := s.rush
 	if rush {
-		b.r.rush.enter(making)
+		b.r.rush.begin()
 	}
 	for range 20 {
 		before := b.writes
@@ -102,7 +102,7 @@ func (s story) tell(t *testing.T, b *bench) []batchv1alpha1.JobRun {
 			}
 		}
 		if b.writes == before && rush {
-			b.r.rush.enter(recording)
+			b.r.rush.end()
 			rush = false
 			continue
 		}

@@ -36,7 +36,7 @@ func (s *scope) creator(ctx context.Context) (ctrl.Result, bool, error) {
 func (s *scope) parent(ctx context.Context) (ctrl.Result, bool, error) {
 	parent, err := s.sibling(ctx, s.run.Spec.RetryOf)
 	if parent != nil && !retry.Names(parent, s.run) {
-		if v := creator.OfParent(parent, s.run); s.early(v) || s.rush.explains(v) {
+		if v := creator.OfParent(parent, s.run); s.early(v) || s.rush.explains(v, request(s.run.Namespace, s.run.Spec.RetryOf)) {
 			return s.heed(ctx, v)
 		}
 		// What sets a run aside for good is not taken from a cache that may be behind.

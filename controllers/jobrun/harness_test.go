@@ -66,7 +66,7 @@ type bench struct {
 	t       *testing.T
 	r       *Reconciler
 	api     client.WithWatch
-	clock   *clocktesting.FakePassiveClock
+	clock   *clocktesting.FakeClock
 	work    *work
 	stale   map[string]client.Object // by name: what the cache shows instead; nil: nothing
 	writes  int                      // sent so far
@@ -138,7 +138,7 @@ var still = ctrl.Result{Priority: new(0)}
 func start(t *testing.T, objects ...client.Object) *bench {
 	t.Helper()
 	b := &bench{
-		t: t, clock: clocktesting.NewFakePassiveClock(noon), work: &work{look: alive, seal: neverStarted, stop: neverStarted},
+		t: t, clock: clocktesting.NewFakeClock(noon), work: &work{look: alive, seal: neverStarted, stop: neverStarted},
 		stale: map[string]client.Object{}, started: map[types.UID]bool{}, evaluated: map[types.UID]int{},
 	}
 	scheme := runtime.NewScheme()

@@ -86,7 +86,7 @@ type Reconciler struct {
 	// Startup is told of orphans.
 	Startup Startup
 	// Clock is read once per reconcile.
-	Clock clock.PassiveClock
+	Clock clock.Clock
 	// Defaults apply where neither a run nor what it comes from says otherwise.
 	Defaults Defaults
 	// Ended announces runs whose call has ended; may be nil.

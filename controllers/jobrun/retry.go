@@ -23,6 +23,7 @@ const collisions = 5
 // harmless: the name is the same the next time. In a rush the record comes later.
 func (s *scope) retry(ctx context.Context) error {
 	if s.run.DeletionTimestamp != nil || !retry.Decide(s.run).Due {
+		s.rush.take(s.request())
 		return nil
 	}
 	if !s.own && s.rush.leave(s.request(), nil) {

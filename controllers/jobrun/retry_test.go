@@ -160,9 +160,7 @@ func TestARetryOutlivesTheRootOfItsChain(t *testing.T) {
 }
 
 func TestARunThatIsBeingDeletedIsNotRetried(t *testing.T) {
-	b := start(t, queue("main"), queued("a", failed(true), func(r *batchv1alpha1.JobRun) {
-		r.DeletionTimestamp, r.Finalizers = at(noon), []string{"test"}
-	}))
+	b := start(t, queue("main"), queued("a", failed(true), deleting))
 	b.step("a")
 	NewWithT(t).Expect(b.runs()).To(HaveLen(1))
 }

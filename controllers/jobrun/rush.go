@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -26,29 +25,33 @@ import (
 //
 // The zero value is none.
 type rush struct {
-	mu    sync.Mutex
-	stage stage
+	mu sync.Mutex
+	// making says that it goes on: retries are made along with the failure of a run, and nothing is recorded.
+	making bool
 	// left are the runs whose retries are not on record, with the retry if it was made in this rush.
 	left map[reconcile.Request]*batchv1alpha1.JobRun
 }
 
-// stage is how far a rush has come.
-type stage int
+// begin begins the rush.
+func (r *rush) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.making, r.left = true, map[reconcile.Request]*batchv1alpha1.JobRun{}
+}
 
-const (
-	// calm: retries are made and recorded at once, and what was left has been.
-	calm stage = iota
-	// making: retries are made along with the failure of a run, and nothing is recorded.
-	making
-	// recording: what was left is being recorded, behind everything else.
-	recording
-)
+// end ends the rush, if it goes on, and returns what is still left.
+func (r *rush) end() []reconcile.Request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.making = false
+	return slices.Collect(maps.Keys(r.left))
+}
 
 // leave reports whether the record of a run's retry is left for later, and remembers the run if so, and its retry if one was made.
 func (r *rush) leave(run reconcile.Request, made *batchv1alpha1.JobRun) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.stage != making {
+	if !r.making {
 		return false
 	}
 	if made != nil || r.left[run] == nil {
@@ -67,22 +70,13 @@ func (r *rush) take(run reconcile.Request) *batchv1alpha1.JobRun {
 	return made
 }
 
-// enter enters a stage and returns what is still left.
-func (r *rush) enter(next stage) []reconcile.Request {
+// explains reports whether a retry of parent may be without its record because that was left. The parent need not be asked past the
+// cache then; once it was taken it is, should the cache never come to show the record.
+func (r *rush) explains(v creator.Verdict, parent reconcile.Request) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	left := slices.Collect(maps.Keys(r.left))
-	if r.stage = next; next == making {
-		r.left = map[reconcile.Request]*batchv1alpha1.JobRun{}
-	}
-	return left
-}
-
-// explains reports whether a retry may be without its record because that was left. Its parent need not be asked past the cache then.
-func (r *rush) explains(v creator.Verdict) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return v.Answer == creator.Unrecorded && r.stage != calm
+	_, left := r.left[parent]
+	return v.Answer == creator.Unrecorded && (r.making || left)
 }
 
 // bringBack puts what was left into the queue once the rush is over: behind everything else, and what still waits after a while
@@ -91,17 +85,18 @@ func (r *Reconciler) bringBack(ctx context.Context, queue workqueue.TypedRateLim
 	if r.Startup.Calm(ctx) != nil {
 		return
 	}
-	left := r.rush.enter(recording)
+	left := r.rush.end()
 	behind(queue, left)
 	select {
 	case <-ctx.Done():
 		return
-	case <-time.After(creatorPatience):
+	case <-r.Clock.After(creatorPatience):
 	}
-	r.rush.enter(calm)
 	for _, run := range left {
 		if r.waits(ctx, run) {
 			queue.Add(run)
+		} else {
+			r.rush.take(run)
 		}
 	}
 }
@@ -120,5 +115,5 @@ func behind(queue workqueue.TypedRateLimitingInterface[reconcile.Request], runs 
 // waits reports whether a run waits for its retry, or the record of it, as far as the cache knows.
 func (r *Reconciler) waits(ctx context.Context, run reconcile.Request) bool {
 	jr := &batchv1alpha1.JobRun{}
-	return r.Client.Get(ctx, run.NamespacedName, jr) == nil && retry.Decide(jr).Due
+	return r.Client.Get(ctx, run.NamespacedName, jr) == nil && jr.DeletionTimestamp == nil && retry.Decide(jr).Due
 }

@@ -19,7 +19,7 @@ func TestInARushTheFailuresAndRetriesOfAllComeBeforeAnyRecord(t *testing.T) {
 	g := NewWithT(t)
 	b := start(t, queue("main"), queued("a", calling, running(before)), queued("b", calling, running(before)))
 	b.work.look = unknownOver
-	b.r.rush.enter(making)
+	b.r.rush.begin()
 	both := func() {
 		for _, name := range []string{"a", "b"} {
 			b.step(name)
@@ -37,7 +37,7 @@ func TestInARushTheFailuresAndRetriesOfAllComeBeforeAnyRecord(t *testing.T) {
 	g.Expect(b.lives).To(BeZero(), "nor do retries, however old, ask for them")
 	g.Expect(b.confirmed).To(BeEmpty())
 
-	g.Expect(b.r.rush.enter(recording)).To(ConsistOf(wakened("a", "b")))
+	g.Expect(b.r.rush.end()).To(ConsistOf(wakened("a", "b")))
 	g.Expect(b.step("b-r1").RequeueAfter).To(Equal(creatorPatience))
 	both()
 	g.Expect(b.writes).To(Equal(6), "two records")
@@ -50,10 +50,10 @@ func TestInARushTheFailuresAndRetriesOfAllComeBeforeAnyRecord(t *testing.T) {
 func TestARunThatFailedBeforeARushIsRetriedAfterIt(t *testing.T) {
 	g := NewWithT(t)
 	b := start(t, queue("main"), queued("a", failed(true)))
-	b.r.rush.enter(making)
+	b.r.rush.begin()
 	b.step("a")
 	g.Expect(b.runs()).To(HaveLen(1))
-	g.Expect(b.r.rush.enter(recording)).To(Equal(wakened("a")))
+	g.Expect(b.r.rush.end()).To(Equal(wakened("a")))
 	b.step("a")
 	g.Expect(b.run("a").Status.Retry).NotTo(BeNil())
 }
@@ -62,7 +62,7 @@ func TestARunThatFailedBeforeARushIsRetriedAfterIt(t *testing.T) {
 func rushing(t *testing.T) *bench {
 	b := start(t, queue("main"), queued("a", calling, running(before)))
 	b.work.look = unknownOver
-	b.r.rush.enter(making)
+	b.r.rush.begin()
 	b.step("a")
 	return b
 }
@@ -73,7 +73,7 @@ func TestARetryOfARushIsNotRecordedByARunThatIsBehind(t *testing.T) {
 	b.stale["a"] = b.run("a")
 	b.edit("a", cancelled)
 	found := b.run("a")
-	b.r.rush.enter(recording)
+	b.r.rush.end()
 	g.Expect(b.step("a").RequeueAfter).To(Equal(soon), "a conflict")
 	g.Expect(b.run("a")).To(Equal(found))
 	delete(b.stale, "a")
@@ -88,9 +88,39 @@ func TestWhatWasMadeInARushIsNotTheRetryOfANamesake(t *testing.T) {
 	anew := queued("a", failed(true))
 	anew.UID = "anew"
 	g.Expect(b.api.Create(t.Context(), anew)).To(Succeed())
-	b.r.rush.enter(recording)
+	b.r.rush.end()
 	b.step("a")
 	g.Expect(b.run("a").Status.Retry.Name).NotTo(Equal("a-r1"))
+}
+
+func TestARetryOfARushAsksItsParentPastTheCacheOnceItsRecordWasMade(t *testing.T) {
+	g := NewWithT(t)
+	b := rushing(t)
+	b.edit("a-r1", func(r *batchv1alpha1.JobRun) { r.CreationTimestamp = *at(noon) })
+	b.stale["a"] = b.run("a")
+	b.clock.SetTime(noon.Add(time.Hour))
+	b.r.rush.end()
+	b.step("a-r1")
+	g.Expect(b.lives).To(BeZero(), "the record was left, for however long")
+	b.step("a")
+	g.Expect(b.run("a").Status.Retry).NotTo(BeNil())
+	b.step("a-r1")
+	g.Expect(b.lives).To(Equal(1), "the cache may never come to show it")
+	g.Expect(b.confirmed).To(Equal([]string{"a-r1"}))
+}
+
+func TestOfARunThatIsNotToBeRetriedAfterAllNothingIsLeft(t *testing.T) {
+	for name, change := range map[string]change{"it is cancelled": cancelled, "it is being deleted": deleting} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b := rushing(t)
+			after := b.run("a")
+			change(after)
+			b.stale["a"] = after
+			b.step("a")
+			g.Expect(b.r.rush.end()).To(BeEmpty())
+		})
+	}
 }
 
 func TestAfterARushARetryThatIsNotRecordedAsksItsParentPastTheCache(t *testing.T) {
@@ -98,6 +128,10 @@ func TestAfterARushARetryThatIsNotRecordedAsksItsParentPastTheCache(t *testing.T
 	b := start(t, queue("main"), queued("a", failed(true), withRetry("a-r1", "uid-a-r1")), queued("a-r1", child("a")))
 	b.stale["a"] = queued("a", failed(true))
 	b.clock.SetTime(noon.Add(time.Hour))
+	b.r.rush.begin()
+	b.step("a-r1")
+	g.Expect(b.lives).To(BeZero())
+	b.r.rush.end()
 	b.step("a-r1")
 	g.Expect(b.lives).To(Equal(1))
 	g.Expect(b.confirmed).To(Equal([]string{"a-r1"}))
@@ -106,31 +140,33 @@ func TestAfterARushARetryThatIsNotRecordedAsksItsParentPastTheCache(t *testing.T
 func TestWhatARushHasLeftComesBackBehindEverythingElseAndDoesNotStarve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		b := start(t, queue("main"), queued("a", failed(true)), queued("b", failed(true), withRetry("b-r1", "uid-b-r1")))
-		b.r.rush.enter(making)
-		for _, left := range wakened("a", "b", "a") {
-			g.Expect(b.r.rush.leave(left, nil)).To(BeTrue())
+		b := start(t, queue("main"), queued("a", failed(true)), queued("b", failed(true), withRetry("b-r1", "uid-b-r1")),
+			queued("c", failed(true), deleting))
+		b.r.rush.begin()
+		for _, left := range wakened("a", "b", "a", "c", "gone") {
+			g.Expect(b.r.rush.leave(left, b.run("a"))).To(BeTrue())
 		}
 		q := priorityqueue.New[reconcile.Request]("test")
 		defer q.ShutDown()
 		go b.r.bringBack(t.Context(), q)
 		synctest.Wait()
-		g.Expect(b.r.rush.leave(wakened("c")[0], nil)).To(BeFalse(), "it is over")
+		g.Expect(b.r.rush.leave(wakened("d")[0], nil)).To(BeFalse(), "it is over")
 		var back []reconcile.Request
-		for range 2 {
+		for range 4 {
 			got, priority, _ := q.GetWithPriority()
 			back = append(back, got)
 			g.Expect(priority).To(Equal(handler.LowPriority))
 			q.Done(got)
 		}
-		g.Expect(back).To(ConsistOf(wakened("a", "b")))
+		g.Expect(back).To(ConsistOf(wakened("a", "b", "c", "gone")))
 
-		<-time.After(creatorPatience)
+		b.clock.Step(creatorPatience)
 		synctest.Wait()
-		g.Expect(q.Len()).To(Equal(1), "what is on record is done")
+		g.Expect(q.Len()).To(Equal(1), "what is on record, or goes, is done")
 		got, priority, _ := q.GetWithPriority()
 		g.Expect(got).To(Equal(wakened("a")[0]))
 		g.Expect(priority).To(BeZero())
 		q.Done(got)
+		g.Expect(b.r.rush.end()).To(Equal(wakened("a")), "and forgotten")
 	})
 }

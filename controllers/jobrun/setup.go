@@ -41,7 +41,7 @@ const workers = 64
 // tell about.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, holds source.Source) error {
 	r.written = newWritten(r.Clock)
-	r.rush.enter(making)
+	r.rush.begin()
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("jobrun").
 		For(&batchv1alpha1.JobRun{}, builder.WithPredicates(namesake.Aware(predicate.NewPredicateFuncs(needsAttention)))).
