@@ -36,7 +36,7 @@ func (s *scope) creator(ctx context.Context) (ctrl.Result, bool, error) {
 func (s *scope) parent(ctx context.Context) (ctrl.Result, bool, error) {
 	parent, err := s.sibling(ctx, s.run.Spec.RetryOf)
 	if parent != nil && !retry.Names(parent, s.run) {
-		if v := creator.OfParent(parent, s.run); s.early(v) || s.rush.explains(v, request(s.run.Namespace, s.run.Spec.RetryOf)) {
+		if v := creator.OfParent(parent, s.run); s.early(v) || s.rush.explains(v, request(s.run.Namespace, s.run.Spec.RetryOf)) || s.underway(v, parent) {
 			return s.heed(ctx, v)
 		}
 		// What sets a run aside for good is not taken from a cache that may be behind.
@@ -112,6 +112,12 @@ func (s *scope) group(ctx context.Context) (ctrl.Result, bool, error) {
 // the record brings it back. A clock that was set says nothing of its age.
 func (s *scope) early(v creator.Verdict) bool {
 	return v.Answer == creator.Unrecorded && s.now.Sub(s.run.CreationTimestamp.Time).Abs() < creatorPatience
+}
+
+// underway reports whether the cache has yet to show a write of this process to the parent, which may be the record: the event of it
+// brings the retry back.
+func (s *scope) underway(v creator.Verdict, parent *batchv1alpha1.JobRun) bool {
+	return s.written.after(parent) && v.Answer == creator.Unrecorded
 }
 
 // heed does what the creator says. It reports true if the run has to wait, or was set aside.

@@ -115,7 +115,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Client.Get(ctx, req.NamespacedName, jr); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if r.written.after(jr) {
+	if jr = r.rush.latest(req, jr); r.written.after(jr) {
 		return ctrl.Result{RequeueAfter: soon, Priority: new(0)}, nil
 	}
 	s := &scope{Reconciler: r, run: jr, now: r.Clock.Now(), log: ctrl.LoggerFrom(ctx)}

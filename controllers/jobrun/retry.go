@@ -26,11 +26,11 @@ func (s *scope) retry(ctx context.Context) error {
 		s.rush.take(s.request())
 		return nil
 	}
-	if !s.own && s.rush.leave(s.request(), nil) {
+	if !s.own && s.rush.leave(s.request(), pair{}) {
 		return nil
 	}
 	child, err := s.child(ctx)
-	if child == nil || err != nil || s.rush.leave(s.request(), child) {
+	if child == nil || err != nil || s.rush.leave(s.request(), pair{s.run, child}) {
 		return err
 	}
 	if err := s.markRetry(ctx, s.run, child, batchv1alpha1.RetryRecord{Name: child.Name, UID: child.UID}); err != nil {

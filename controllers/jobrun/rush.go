@@ -28,15 +28,18 @@ type rush struct {
 	mu sync.Mutex
 	// making says that it goes on: retries are made along with the failure of a run, and nothing is recorded.
 	making bool
-	// left are the runs whose retries are not on record, with the retry if it was made in this rush.
-	left map[reconcile.Request]*batchv1alpha1.JobRun
+	// left are the runs whose retries are not on record.
+	left map[reconcile.Request]pair
 }
+
+// pair is a failed run and its retry, as the API server answered to the writes of a rush; nil if the retry was not made in it.
+type pair struct{ failed, retry *batchv1alpha1.JobRun }
 
 // begin begins the rush.
 func (r *rush) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.making, r.left = true, map[reconcile.Request]*batchv1alpha1.JobRun{}
+	r.making, r.left = true, map[reconcile.Request]pair{}
 }
 
 // end ends the rush, if it goes on, and returns what is still left.
@@ -47,14 +50,14 @@ func (r *rush) end() []reconcile.Request {
 	return slices.Collect(maps.Keys(r.left))
 }
 
-// leave reports whether the record of a run's retry is left for later, and remembers the run if so, and its retry if one was made.
-func (r *rush) leave(run reconcile.Request, made *batchv1alpha1.JobRun) bool {
+// leave reports whether the record of a run's retry is left for later, and remembers the run if so, and what was made of it.
+func (r *rush) leave(run reconcile.Request, made pair) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.making {
 		return false
 	}
-	if made != nil || r.left[run] == nil {
+	if made.retry != nil || r.left[run].retry == nil {
 		r.left[run] = made
 	}
 	return true
@@ -65,9 +68,19 @@ func (r *rush) leave(run reconcile.Request, made *batchv1alpha1.JobRun) bool {
 func (r *rush) take(run reconcile.Request) *batchv1alpha1.JobRun {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	made := r.left[run]
+	made := r.left[run].retry
 	delete(r.left, run)
 	return made
+}
+
+// latest returns a run as the rush has left it, if the cache is behind that. After so many writes it may be for long.
+func (r *rush) latest(run reconcile.Request, cached *batchv1alpha1.JobRun) *batchv1alpha1.JobRun {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if failed := r.left[run].failed; failed != nil && failed.UID == cached.UID && older(cached, failed.ResourceVersion) {
+		return failed
+	}
+	return cached
 }
 
 // explains reports whether a retry of parent may be without its record because that was left. The parent need not be asked past the

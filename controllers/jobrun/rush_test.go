@@ -93,9 +93,26 @@ func TestWhatWasMadeInARushIsNotTheRetryOfANamesake(t *testing.T) {
 	g.Expect(b.run("a").Status.Retry.Name).NotTo(Equal("a-r1"))
 }
 
+func TestARetryOfARushIsRecordedThoughTheCacheStillShowsItsRunAtWork(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("a", calling, running(before)))
+	b.stale["a"] = b.run("a")
+	b.work.look = unknownOver
+	b.r.rush.begin()
+	b.step("a")
+	g.Expect(b.step("a")).To(Equal(still))
+	g.Expect(b.writes).To(Equal(2), "the failure and the retry")
+	b.r.rush.end()
+	g.Expect(b.step("a")).To(Equal(still))
+	g.Expect(b.writes).To(Equal(3))
+	g.Expect(b.lives).To(BeZero())
+	g.Expect(b.run("a").Status.Retry).To(Equal(&batchv1alpha1.RetryRecord{Name: "a-r1", UID: "uid-a-r1"}))
+}
+
 func TestARetryOfARushAsksItsParentPastTheCacheOnceItsRecordWasMade(t *testing.T) {
 	g := NewWithT(t)
 	b := rushing(t)
+	b.r.written = newWritten(b.clock)
 	b.edit("a-r1", func(r *batchv1alpha1.JobRun) { r.CreationTimestamp = *at(noon) })
 	b.stale["a"] = b.run("a")
 	b.clock.SetTime(noon.Add(time.Hour))
@@ -104,6 +121,9 @@ func TestARetryOfARushAsksItsParentPastTheCacheOnceItsRecordWasMade(t *testing.T
 	g.Expect(b.lives).To(BeZero(), "the record was left, for however long")
 	b.step("a")
 	g.Expect(b.run("a").Status.Retry).NotTo(BeNil())
+	b.step("a-r1")
+	g.Expect(b.lives).To(BeZero(), "its event is underway")
+	b.clock.Step(writtenFor + time.Second)
 	b.step("a-r1")
 	g.Expect(b.lives).To(Equal(1), "the cache may never come to show it")
 	g.Expect(b.confirmed).To(Equal([]string{"a-r1"}))
@@ -144,13 +164,13 @@ func TestWhatARushHasLeftComesBackBehindEverythingElseAndDoesNotStarve(t *testin
 			queued("c", failed(true), deleting))
 		b.r.rush.begin()
 		for _, left := range wakened("a", "b", "a", "c", "gone") {
-			g.Expect(b.r.rush.leave(left, b.run("a"))).To(BeTrue())
+			g.Expect(b.r.rush.leave(left, pair{})).To(BeTrue())
 		}
 		q := priorityqueue.New[reconcile.Request]("test")
 		defer q.ShutDown()
 		go b.r.bringBack(t.Context(), q)
 		synctest.Wait()
-		g.Expect(b.r.rush.leave(wakened("d")[0], nil)).To(BeFalse(), "it is over")
+		g.Expect(b.r.rush.leave(wakened("d")[0], pair{})).To(BeFalse(), "it is over")
 		var back []reconcile.Request
 		for range 4 {
 			got, priority, _ := q.GetWithPriority()

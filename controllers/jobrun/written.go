@@ -42,6 +42,11 @@ func (w *written) after(r *batchv1alpha1.JobRun) bool {
 	}
 	known, _ := w.versions.Get(r.UID)
 	last, _ := known.(string) // none is no version, and not to be compared
-	order, err := resourceversion.CompareResourceVersion(r.ResourceVersion, last)
+	return older(r, last)
+}
+
+// older reports whether a run is known to be older than a version of it.
+func older(r *batchv1alpha1.JobRun, version string) bool {
+	order, err := resourceversion.CompareResourceVersion(r.ResourceVersion, version)
 	return err == nil && order < 0
 }
