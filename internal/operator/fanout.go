@@ -21,7 +21,7 @@ func newInformer(from cache.ListerWatcher, of runtime.Object, resync time.Durati
 		indexers = maps.Clone(indexers)
 		delete(indexers, cache.NamespaceIndex)
 	}
-	return &fanout{SharedIndexInformer: cache.NewSharedIndexInformer(pages{cache.ToListerWatcherWithContext(from)}, of, resync, indexers)}
+	return &fanout{SharedIndexInformer: cache.NewSharedIndexInformer(newPages(from, of), of, resync, indexers)}
 }
 
 // fanout is an informer that has one handler, which tells all others. Of client-go's own, each has two goroutines and a buffer

@@ -4,9 +4,13 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -128,3 +132,49 @@ func TestACacheWhoseListExpiresBetweenThePagesFillsFromOneList(t *testing.T) {
 }
 
 func expired() error { return apierrors.NewResourceExpired("the continue token is too old") }
+
+// interrupt ends the watch. Until there is another, runs come that the next list has before the others, and after them.
+func (s *server) interrupt(before, after []batchv1alpha1.JobRun) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gone := s.changes
+	s.runs, s.changes = slices.Concat(before, s.runs, after), watch.NewFakeWithChanSize(10, false)
+	status := apierrors.NewResourceExpired("the watch was away for too long").Status()
+	gone.Error(&status)
+}
+
+// cameAt is a run that was created at a second, as a version.
+func cameAt(second int64, version, name string) batchv1alpha1.JobRun {
+	r := aRun(name, version)
+	r.CreationTimestamp = metav1.Unix(second, 0)
+	return *r
+}
+
+func TestWhatCameWhileAWatchWasAwayIsToldOfInTheOrderOfTheQueue(t *testing.T) {
+	for _, there := range []int{1, 700} { // one list, and pages
+		t.Run(fmt.Sprint(there), func(t *testing.T) {
+			g := NewWithT(t)
+			s := newServer(there)
+			e := &ear{}
+			i := s.informer(t, func(i cache.SharedIndexInformer) { e, _ = listen(t, i) })
+			g.Eventually(e.heard).Should(HaveLen(there))
+			urgent := cameAt(3, "24", "z-urgent")
+			urgent.Spec.Priority = new(int32(1))
+			s.interrupt([]batchv1alpha1.JobRun{cameAt(2, "23", "a-third"), cameAt(1, "21", "b-first")}, []batchv1alpha1.JobRun{cameAt(2, "22", "y-second"), urgent})
+			came := func() []string {
+				return slices.DeleteFunc(e.heard(), func(s string) bool { return strings.Contains(s, "run-") })
+			}
+			g.Eventually(came).WithTimeout(time.Minute).Should(HaveLen(4))
+			g.Expect(came()).To(Equal([]string{"+z-urgent@24 false", "+b-first@21 false", "+y-second@22 false", "+a-third@23 false"}))
+			g.Expect(i.GetStore().ListKeys()).To(HaveLen(there + 4))
+			g.Eventually(func() string { log := s.log(); return log[len(log)-1].ResourceVersion }).Should(Equal("9"), "the watch goes on from the list")
+		})
+	}
+}
+
+func TestAListThatWasNotAnsweredWholeIsAnError(t *testing.T) {
+	s := newServer(700)
+	s.expired = apierrors.NewInternalError(errors.New("the second page"))
+	_, err := newPages(s.from(), &batchv1alpha1.JobRun{}).List(metav1.ListOptions{Limit: 500})
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("the second page")))
+}

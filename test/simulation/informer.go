@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"reprise.dev/reprise/internal/admission"
 	"reprise.dev/reprise/internal/memoryapi"
 )
 
@@ -266,13 +267,21 @@ func (i *informer) put(name string, o client.Object, initial bool) {
 	}, i.handlers()...)
 }
 
-// replace brings the cache to a list: the first one, or the one after a broken watch. What happened in between is not told.
+// replace brings the cache to a list: the first one, in order of names, or the one after a broken watch, in the order in which the
+// product has it told. What happened in between is not told.
 func (i *informer) replace(objects map[string]client.Object) {
 	initial := !i.HasSynced()
-	there := map[string]bool{}
+	var listed []client.Object
 	for _, key := range slices.Sorted(maps.Keys(objects)) {
-		name := client.ObjectKeyFromObject(objects[key]).String()
-		if o := i.view(objects[key]); o != nil {
+		listed = append(listed, objects[key])
+	}
+	if !initial {
+		admission.InTurn(listed)
+	}
+	there := map[string]bool{}
+	for _, l := range listed {
+		name := client.ObjectKeyFromObject(l).String()
+		if o := i.view(l); o != nil {
 			there[name] = true
 			i.put(name, o, initial)
 		}
