@@ -93,5 +93,11 @@ func ofAdmission() []mutant {
 			edits: in("internal/admission/decide.go", "		return nextLane\n", "		return onward\n"),
 			pkg:   "./internal/admission", tests: []string{"TestThoseInFrontThatCannotBeAdmittedAreNotWalkedThrough"},
 		},
+		{
+			name:  "relist-told-out-of-turn",
+			rule:  "§6.8: what came while a watch was away is told of in the order in which queues serve it",
+			edits: in("internal/operator/pages.go", "	if p.queued && !first && ", "	if !p.queued && !first && "),
+			pkg:   "./internal/operator", tests: []string{"TestWhatCameWhileAWatchWasAwayIsToldOfInTheOrderOfTheQueue"},
+		},
 	}
 }

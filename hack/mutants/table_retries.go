@@ -142,5 +142,11 @@ func ofRetries() []mutant {
 			},
 			pkg: "./controllers/history", tests: []string{"TestAChangeInBetweenSavesTheChain"},
 		},
+		{
+			name:  "record-underway-for-good",
+			rule:  "§5: a retry whose record the cache never comes to show asks its parent past it",
+			edits: in("controllers/jobrun/creator.go", "s.written.after(parent) && v.Answer == creator.Unrecorded", "v.Answer == creator.Unrecorded"),
+			pkg:   "./controllers/jobrun", tests: []string{"TestARetryOfARushAsksItsParentPastTheCacheOnceItsRecordWasMade"},
+		},
 	}
 }

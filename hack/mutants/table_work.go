@@ -128,5 +128,11 @@ func ofWork() []mutant {
 			edits: in("controllers/jobqueue/enter.go", "	if err := p.Gate.Wait(ctx); err != nil {\n		return err\n	}\n", ""),
 			pkg:   "./controllers/jobqueue", tests: []string{"TestAGateThatIsShutWhileABatchIsDecidedClaimsNothing"},
 		},
+		{
+			name:  "job-that-nobody-made-waited-for",
+			rule:  "§5: only a Job that this process has made may be missing from the cache for a moment",
+			edits: in("controllers/jobrun/work.go", "since == nil || !s.Queues.Started(s.run.UID)", "since == nil"),
+			pkg:   "./controllers/jobrun", tests: []string{"TestAJobThatWasMadeAMomentAgoIsNotLookedForBeforeTheCacheShouldShowIt"},
+		},
 	}
 }
