@@ -125,8 +125,12 @@ func behind(queue workqueue.TypedRateLimitingInterface[reconcile.Request], runs 
 	}
 }
 
-// waits reports whether a run waits for its retry, or the record of it, as far as the cache knows.
+// waits reports whether a run waits for its retry, or the record of it, as far as the cache knows, or the rush where that is behind.
 func (r *Reconciler) waits(ctx context.Context, run reconcile.Request) bool {
 	jr := &batchv1alpha1.JobRun{}
-	return r.Client.Get(ctx, run.NamespacedName, jr) == nil && jr.DeletionTimestamp == nil && retry.Decide(jr).Due
+	if r.Client.Get(ctx, run.NamespacedName, jr) != nil {
+		return false
+	}
+	jr = r.rush.latest(run, jr)
+	return jr.DeletionTimestamp == nil && retry.Decide(jr).Due
 }

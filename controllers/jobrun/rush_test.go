@@ -109,6 +109,16 @@ func TestARetryOfARushIsRecordedThoughTheCacheStillShowsItsRunAtWork(t *testing.
 	g.Expect(b.run("a").Status.Retry).To(Equal(&batchv1alpha1.RetryRecord{Name: "a-r1", UID: "uid-a-r1"}))
 }
 
+func TestARunThatTheCacheStillShowsAtWorkAfterARushWaitsForTheRecordOfItsRetry(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("a", calling, running(before)))
+	b.stale["a"] = b.run("a")
+	b.work.look = unknownOver
+	b.r.rush.begin()
+	b.step("a")
+	g.Expect(b.r.waits(t.Context(), wakened("a")[0])).To(BeTrue())
+}
+
 func TestARetryOfARushAsksItsParentPastTheCacheOnceItsRecordWasMade(t *testing.T) {
 	g := NewWithT(t)
 	b := rushing(t)

@@ -5,6 +5,7 @@ package events
 import (
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -18,7 +19,7 @@ const (
 	Warnings = 16384
 	// Crowded is how many normal Events wait, those of a second, when of each object only the latest one waits on: it tells most,
 	// and a reader would get both late.
-	Crowded = 40
+	Crowded = int(time.Second / Pause)
 )
 
 // backlog is what waits to be written: warnings first, and otherwise what came first.
