@@ -46,8 +46,8 @@ func (d *Dispatcher) upsert(r *batchv1alpha1.JobRun, confirmed func(*batchv1alph
 	key := types.NamespacedName{Namespace: r.Namespace, Name: name}
 	q := d.open(key)
 	q.mu.Lock()
-	waits := unready{name: client.ObjectKeyFromObject(r), creator: creatorOf(r)}
-	d.await(r.UID, waits, r.Status.Phase == batchv1alpha1.JobRunQueued)
+	waits := awaiting{name: client.ObjectKeyFromObject(r), creator: creatorOf(r)}
+	d.unready.note(r.UID, waits, r.Status.Phase == batchv1alpha1.JobRunQueued)
 	said, admissible := confirmed(r), d.admissible(r)
 	e, err := admission.RunEntry(r, said, admissible)
 	if err != nil {
@@ -57,7 +57,7 @@ func (d *Dispatcher) upsert(r *batchv1alpha1.JobRun, confirmed func(*batchv1alph
 	}
 	wanted := q.model.Wants(r.UID)
 	counts := q.model.Upsert(e)
-	d.await(r.UID, waits, counts && !(said && admissible))
+	d.unready.note(r.UID, waits, counts && !(said && admissible))
 	if counts {
 		q.name(r.UID, r.Name, wanted, e.Waiting)
 		q.past.run(r)
@@ -77,7 +77,7 @@ func (d *Dispatcher) upsert(r *batchv1alpha1.JobRun, confirmed func(*batchv1alph
 
 // observeRunGone takes a run out of the picture. Work of it that may live keeps its slot until it is known to have ended.
 func (d *Dispatcher) observeRunGone(r *batchv1alpha1.JobRun) {
-	d.forget(r.UID)
+	d.unready.forget(r.UID)
 	q := d.queueOf(r.UID, types.NamespacedName{Namespace: r.Namespace, Name: run.Queue(r)})
 	if q == nil {
 		return
@@ -124,11 +124,11 @@ func creatorOf(r *batchv1alpha1.JobRun) creator {
 	owner := metav1.GetControllerOf(r)
 	switch {
 	case owner != nil && (owner.Kind == creators.KindScheduledJob || owner.Kind == creators.KindJobGroup):
-		return creator{owner.Kind, owner.Name}
+		return creator{r.Namespace, owner.Kind, owner.Name}
 	case r.Spec.ScheduledTime != nil:
-		return creator{creators.KindScheduledJob, r.Spec.ScheduledJobRef.Name}
+		return creator{r.Namespace, creators.KindScheduledJob, r.Spec.ScheduledJobRef.Name}
 	case r.Spec.GroupRef != nil:
-		return creator{creators.KindJobGroup, r.Spec.GroupRef.Name}
+		return creator{r.Namespace, creators.KindJobGroup, r.Spec.GroupRef.Name}
 	default:
 		return creator{}
 	}
@@ -139,7 +139,7 @@ func (d *Dispatcher) confirmRetry(parent *batchv1alpha1.JobRun) {
 	if parent.Status.Retry == nil {
 		return
 	}
-	name, waits := d.awaiting(parent.Status.Retry.UID)
+	name, waits := d.unready.named(parent.Status.Retry.UID)
 	if !waits {
 		return
 	}
@@ -150,16 +150,16 @@ func (d *Dispatcher) confirmRetry(parent *batchv1alpha1.JobRun) {
 }
 
 func (d *Dispatcher) observeSchedule(sj *batchv1alpha1.ScheduledJob) {
-	d.observeCreator(sj.Namespace, creator{creators.KindScheduledJob, sj.Name})
+	d.observeCreator(creator{sj.Namespace, creators.KindScheduledJob, sj.Name})
 }
 
 func (d *Dispatcher) observeGroup(g *batchv1alpha1.JobGroup) {
-	d.observeCreator(g.Namespace, creator{creators.KindJobGroup, g.Name})
+	d.observeCreator(creator{g.Namespace, creators.KindJobGroup, g.Name})
 }
 
 // observeCreator looks again at the runs that wait for their creator to record them, or to be seen.
-func (d *Dispatcher) observeCreator(namespace string, c creator) {
-	for _, name := range d.awaitingCreator(namespace, c) {
+func (d *Dispatcher) observeCreator(c creator) {
+	for _, name := range d.unready.of(c) {
 		r := &batchv1alpha1.JobRun{}
 		if err := d.Client.Get(context.Background(), name, r); err == nil {
 			d.observeRun(r)

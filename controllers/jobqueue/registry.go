@@ -20,14 +20,14 @@ import (
 type registry struct {
 	mu      sync.Mutex
 	queues  map[types.NamespacedName]*queue
-	unready map[types.UID]unready  // Queued runs that wait for their creator or owner
+	unready unready
 	handler []cache.InformerSynced // of the watch handlers that feed the picture
 	started started
 	since   time.Time // when this process could first admit
 }
 
 func newRegistry() registry {
-	return registry{queues: map[types.NamespacedName]*queue{}, unready: map[types.UID]unready{}, started: started{uids: map[types.UID]struct{}{}}}
+	return registry{queues: map[types.NamespacedName]*queue{}, unready: newUnready(), started: started{uids: map[types.UID]struct{}{}}}
 }
 
 // queue is the picture of one queue, and this process's dealings with it.
@@ -76,55 +76,6 @@ func (g *registry) open(key types.NamespacedName) *queue {
 		g.queues[key] = q
 	}
 	return q
-}
-
-// unready is a Queued run that waits for its creator to record it, or for its owner to be seen.
-type unready struct {
-	name types.NamespacedName
-	// creator is what it waits for; zero if that is the run that it retries.
-	creator creator
-}
-
-// creator is a ScheduledJob or JobGroup that creates runs.
-type creator struct{ kind, name string }
-
-// await notes whether a run is unready.
-func (g *registry) await(uid types.UID, u unready, waits bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if waits {
-		g.unready[uid] = u
-	} else {
-		delete(g.unready, uid)
-	}
-}
-
-// awaiting returns the name of an unready run.
-func (g *registry) awaiting(uid types.UID) (types.NamespacedName, bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	u, ok := g.unready[uid]
-	return u.name, ok
-}
-
-// awaitingCreator returns the unready runs that wait for a ScheduledJob or JobGroup.
-func (g *registry) awaitingCreator(namespace string, c creator) []types.NamespacedName {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var runs []types.NamespacedName
-	for _, u := range g.unready {
-		if u.creator == c && u.name.Namespace == namespace {
-			runs = append(runs, u.name)
-		}
-	}
-	return runs
-}
-
-// forget drops what is noted of a run.
-func (g *registry) forget(uid types.UID) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.unready, uid)
 }
 
 // queueOf returns the picture of the queue that has the record of a run, nil if none has. It is likely the one named, and never

@@ -111,7 +111,7 @@ func (s *scope) group(ctx context.Context) (ctrl.Result, bool, error) {
 // early reports whether the creator may just not have come to record the run, which nearly every run is seen before: the event of
 // the record brings it back. A clock that was set says nothing of its age.
 func (s *scope) early(v creator.Verdict) bool {
-	return v.Answer == creator.Unrecorded && s.now.Sub(s.run.CreationTimestamp.Time).Abs() < creatorPatience
+	return v.Answer == creator.Unrecorded && s.now.Sub(s.run.CreationTimestamp.Time).Abs() < mostLag
 }
 
 // underway reports whether the cache has yet to show a write of this process to the parent, which may be the record: the event of it

@@ -185,7 +185,7 @@ func TestARunThatIsSeenBeforeItsRecordWaitsForThatAndCostsNoRequest(t *testing.T
 			g.Expect(b.lives).To(BeZero())
 			g.Expect(b.confirmed).To(BeEmpty())
 
-			for _, age := range []time.Duration{creatorPatience, -creatorPatience} { // a clock may be set back
+			for _, age := range []time.Duration{mostLag, -mostLag} { // a clock may be set back
 				b.clock.SetTime(c.run.CreationTimestamp.Add(age))
 				b.confirmed = nil
 				b.step(c.run.Name)

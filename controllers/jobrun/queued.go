@@ -18,8 +18,7 @@ import (
 	"reprise.dev/reprise/internal/run"
 )
 
-// creatorPatience is when a run whose creator has not recorded it yet is looked at again, should an event be missed, and how old
-// it is before its creator is asked past the cache.
+// creatorPatience is when a run whose creator has not recorded it yet is looked at again, should an event be missed.
 const creatorPatience = 30 * time.Second
 
 // queued deals with what can befall a run that waits. Most runs need nothing: their queue admits them.

@@ -115,8 +115,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Client.Get(ctx, req.NamespacedName, jr); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	r.written.shown(jr)
 	if jr = r.rush.latest(req, jr); r.written.after(jr) {
-		return ctrl.Result{RequeueAfter: soon, Priority: new(0)}, nil
+		return ctrl.Result{RequeueAfter: mostLag, Priority: new(0)}, nil // should the event of the write never come
 	}
 	s := &scope{Reconciler: r, run: jr, now: r.Clock.Now(), log: ctrl.LoggerFrom(ctx)}
 	result, err := s.step(ctx)
@@ -132,7 +133,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return result, err
 }
 
-// soon is when a run is looked at again after a conflict, or if the cache is behind our own write.
+// soon is when a run is looked at again after a conflict.
 const soon = 200 * time.Millisecond
 
 // step picks the part of the life that the run is in.

@@ -13,10 +13,11 @@ import (
 )
 
 const (
-	// writtenFor is how long a write is remembered. A cache that is behind for longer is decided upon as it is.
-	writtenFor = 10 * time.Second
+	// mostLag is how far the cache may be behind what is written: in a rush of tens of thousands of writes it is by a minute. Past that it
+	// is decided upon as it is, and creators are asked live.
+	mostLag = 2 * time.Minute
 	// mostWritten is how many runs are remembered, the latest.
-	mostWritten = 4096
+	mostWritten = 1 << 16
 )
 
 // written remembers which version of a run this process has written last. While the cache shows an older one a decision would only
@@ -31,7 +32,14 @@ func newWritten(c clock.PassiveClock) *written {
 // note takes a run as the API server answered it to a write.
 func (w *written) note(r *batchv1alpha1.JobRun) {
 	if w != nil {
-		w.versions.Add(r.UID, r.ResourceVersion, writtenFor)
+		w.versions.Add(r.UID, r.ResourceVersion, mostLag)
+	}
+}
+
+// shown takes a run as the cache shows it: a write that is to be seen need not be remembered.
+func (w *written) shown(r *batchv1alpha1.JobRun) {
+	if w != nil && !w.after(r) {
+		w.versions.Remove(r.UID)
 	}
 }
 

@@ -21,7 +21,7 @@ func TestARunThatTheCacheShowsAsItWasBeforeOurOwnWriteIsNotDecidedAgain(t *testi
 	b.step("a")
 	b.stale["a"] = older
 	writes, asked := b.writes, len(b.work.asked)
-	g.Expect(b.step("a")).To(Equal(ctrl.Result{RequeueAfter: soon, Priority: new(0)}))
+	g.Expect(b.step("a")).To(Equal(ctrl.Result{RequeueAfter: mostLag, Priority: new(0)}))
 	g.Expect(b.writes).To(Equal(writes))
 	g.Expect(b.work.asked).To(HaveLen(asked))
 
@@ -37,9 +37,21 @@ func TestWhatWasWrittenIsForgotten(t *testing.T) {
 	b.r.written = newWritten(b.clock)
 	b.stale["a"] = b.run("a")
 	b.step("a")
-	b.clock.SetTime(b.clock.Now().Add(writtenFor + time.Second))
+	b.clock.SetTime(b.clock.Now().Add(mostLag + time.Second))
 	g.Expect(b.step("a")).NotTo(Equal(still), "its write meets a conflict")
 	g.Expect(b.writes).To(Equal(2))
+}
+
+func TestAWriteThatTheCacheHasShownIsNotRemembered(t *testing.T) {
+	g := NewWithT(t)
+	b := start(t, queue("main"), queued("a", cancelled))
+	b.r.written = newWritten(b.clock)
+	before := b.run("a")
+	b.step("a")
+	b.r.written.shown(before)
+	g.Expect(b.r.written.versions.Keys()).To(HaveLen(1))
+	b.step("a")
+	g.Expect(b.r.written.versions.Keys()).To(BeEmpty())
 }
 
 func TestAVersionThatCannotBeComparedIsDecidedUpon(t *testing.T) {

@@ -107,7 +107,7 @@ func ofClaims() []mutant {
 		{
 			name:  "missed-record-not-asked-for",
 			rule:  "§6.4: a run whose creator does not come to name it asks past the cache",
-			edits: in("controllers/jobrun/creator.go", ".Abs() < creatorPatience", ".Abs() >= 0"),
+			edits: in("controllers/jobrun/creator.go", ".Abs() < mostLag", ".Abs() >= 0"),
 			pkg:   "./controllers/jobrun", tests: []string{"TestARunThatIsSeenBeforeItsRecordWaitsForThatAndCostsNoRequest"},
 		},
 		{

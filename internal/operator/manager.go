@@ -77,6 +77,7 @@ func newManager(restConfig *rest.Config, o Options, lock resourcelock.Interface)
 	mgr, err := ctrl.NewManager(workConfig(restConfig), ctrl.Options{
 		Scheme:                              Scheme(),
 		Logger:                              o.Log,
+		MapperProvider:                      newMapper,
 		Cache:                               cacheOptions(o.Namespaces),
 		Metrics:                             metrics(o),
 		HealthProbeBindAddress:              o.ProbeAddress,
