@@ -143,6 +143,12 @@ func ofRetries() []mutant {
 			pkg: "./controllers/history", tests: []string{"TestAChangeInBetweenSavesTheChain"},
 		},
 		{
+			name:  "write-forgotten-before-it-is-shown",
+			rule:  "§5: what the cache shows as it was before our own write is not decided again",
+			edits: in("controllers/jobrun/written.go", "w != nil && !w.after(r)", "w != nil"),
+			pkg:   "./controllers/jobrun", tests: []string{"TestAWriteThatTheCacheHasShownIsNotRemembered"},
+		},
+		{
 			name:  "record-underway-for-good",
 			rule:  "§5: a retry whose record the cache never comes to show asks its parent past it",
 			edits: in("controllers/jobrun/creator.go", "s.written.after(parent) && v.Answer == creator.Unrecorded", "v.Answer == creator.Unrecorded"),
