@@ -36,6 +36,9 @@ func (d *deep) fires(ctx context.Context) error {
 				return nil, err
 			}
 			late = append(late, milliseconds(after))
+			if err := d.compare(ctx); err != nil {
+				return nil, err
+			}
 		}
 		return late, nil
 	})

@@ -25,7 +25,7 @@ func depthFigure(t *testing.T, name string, samples map[string]Sample) float64 {
 }
 
 func TestTheCostAtAHundredThousandRunsIsHeldAgainstThatAtAThousand(t *testing.T) {
-	samples := map[string]Sample{"at-1000": {"fire-ms": 10}, "at-10000": {"fire-ms": 11}, "at-100000": {"fire-ms": 15}}
+	samples := map[string]Sample{"at-1000": {"fire-writes": 10}, "at-10000": {"fire-writes": 11}, "at-100000": {"fire-writes": 15}}
 	if long, middle := depthFigure(t, "fire", samples), depthFigure(t, "fire-10k", samples); long != 1.5 || middle != 1.1 {
 		t.Errorf("%v at 100,000 and %v at 10,000, want 1.5 and 1.1", long, middle)
 	}

@@ -72,7 +72,7 @@ func interactiveOfReprise(ctx context.Context, b *Bench) (Sample, error) {
 
 // reservations measures what a reservation costs at a depth.
 func (d *deep) reservations(ctx context.Context) error {
-	return d.reserved(ctx, depthReservations, func(context.Context) error { return nil })
+	return d.reserved(ctx, depthReservations, d.compare)
 }
 
 // reserved measures how long the next in line waits for its slot once the work before it has ended, n times. Between two of them a
