@@ -35,7 +35,7 @@ func jobPath() Row {
 	return Row{
 		Name:    "jobpath",
 		About:   "How many API requests does a run with pods take, against Kubernetes' way from CronJob to Job?",
-		Repeats: 1, // it counts, so there is hardly a spread; and each measurement waits for a full minute
+		Repeats: 1, // each measurement waits for a full minute; how often the Job controller writes a Job differs by half a request
 		Sides: []Side{
 			{Name: "scheduled", Measure: jobPathOfSchedules},
 			{Name: "submitted", Measure: jobPathOfRuns},
