@@ -3,11 +3,10 @@
 package jobqueue
 
 import (
-	"maps"
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // unready are the Queued runs that wait for their creator to record them, or for their owner to be seen.
@@ -15,11 +14,11 @@ type unready struct {
 	mu   sync.Mutex
 	runs map[types.UID]awaiting
 	// by has those of each creator: an event of one is no reason to look at the runs of all.
-	by map[creator]map[types.UID]types.NamespacedName
+	by map[creator]sets.Set[types.UID]
 }
 
 func newUnready() unready {
-	return unready{runs: map[types.UID]awaiting{}, by: map[creator]map[types.UID]types.NamespacedName{}}
+	return unready{runs: map[types.UID]awaiting{}, by: map[creator]sets.Set[types.UID]{}}
 }
 
 // awaiting is such a run.
@@ -48,9 +47,9 @@ func (u *unready) note(uid types.UID, w awaiting, waits bool) {
 		return
 	}
 	if u.by[w.creator] == nil {
-		u.by[w.creator] = map[types.UID]types.NamespacedName{}
+		u.by[w.creator] = sets.Set[types.UID]{}
 	}
-	u.by[w.creator][uid] = w.name
+	u.by[w.creator].Insert(uid)
 }
 
 // forget drops what is noted of a run.
@@ -64,7 +63,7 @@ func (u *unready) forget(uid types.UID) {
 func (u *unready) drop(uid types.UID) {
 	c := u.runs[uid].creator
 	delete(u.runs, uid)
-	delete(u.by[c], uid)
+	u.by[c].Delete(uid)
 	if len(u.by[c]) == 0 {
 		delete(u.by, c)
 	}
@@ -79,8 +78,11 @@ func (u *unready) named(uid types.UID) (types.NamespacedName, bool) {
 }
 
 // of returns the unready runs that wait for a ScheduledJob or JobGroup.
-func (u *unready) of(c creator) []types.NamespacedName {
+func (u *unready) of(c creator) (runs []types.NamespacedName) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return slices.Collect(maps.Values(u.by[c]))
+	for uid := range u.by[c] {
+		runs = append(runs, u.runs[uid].name)
+	}
+	return runs
 }

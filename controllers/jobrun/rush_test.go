@@ -60,7 +60,15 @@ func TestARunThatFailedBeforeARushIsRetriedAfterIt(t *testing.T) {
 
 // rushing has failed a run and made its retry in a rush that goes on.
 func rushing(t *testing.T) *bench {
+	b := rushingUnseen(t)
+	delete(b.stale, "a")
+	return b
+}
+
+// rushingUnseen is rushing with a cache that still shows the run at work.
+func rushingUnseen(t *testing.T) *bench {
 	b := start(t, queue("main"), queued("a", calling, running(before)))
+	b.stale["a"] = b.run("a")
 	b.work.look = unknownOver
 	b.r.rush.begin()
 	b.step("a")
@@ -95,11 +103,7 @@ func TestWhatWasMadeInARushIsNotTheRetryOfANamesake(t *testing.T) {
 
 func TestARetryOfARushIsRecordedThoughTheCacheStillShowsItsRunAtWork(t *testing.T) {
 	g := NewWithT(t)
-	b := start(t, queue("main"), queued("a", calling, running(before)))
-	b.stale["a"] = b.run("a")
-	b.work.look = unknownOver
-	b.r.rush.begin()
-	b.step("a")
+	b := rushingUnseen(t)
 	g.Expect(b.step("a")).To(Equal(still))
 	g.Expect(b.writes).To(Equal(2), "the failure and the retry")
 	b.r.rush.end()
@@ -111,11 +115,7 @@ func TestARetryOfARushIsRecordedThoughTheCacheStillShowsItsRunAtWork(t *testing.
 
 func TestARunThatTheCacheStillShowsAtWorkAfterARushWaitsForTheRecordOfItsRetry(t *testing.T) {
 	g := NewWithT(t)
-	b := start(t, queue("main"), queued("a", calling, running(before)))
-	b.stale["a"] = b.run("a")
-	b.work.look = unknownOver
-	b.r.rush.begin()
-	b.step("a")
+	b := rushingUnseen(t)
 	g.Expect(b.r.waits(t.Context(), wakened("a")[0])).To(BeTrue())
 }
 
